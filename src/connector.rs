@@ -1,0 +1,128 @@
+//! The contract between a connector and the pipeline that runs it.
+//!
+//! A connector author writes what talks to the service and nothing else: no retry loop, no metric, no actor.
+//! Faults say whether trying again can mend them ([`crate::model::Mend`]); the pipeline does the rest.
+
+use std::{sync::Arc, time::Duration};
+
+use arrow_array::RecordBatch;
+use async_trait::async_trait;
+
+use crate::model::{Epoch, Fault, Generation, LaneId, Message, Receipt, SinkIdentity, SourceIdentity, Token};
+
+/// A place messages come from. Made anew for every generation: no client or connection is shared between two.
+#[async_trait]
+pub trait Source: Send + Sync {
+    /// What is read, without credentials.
+    fn identity(&self) -> SourceIdentity;
+
+    /// Connects, checks that the queue is there, and learns what it can of it.
+    async fn open(&self, lane: &LaneId) -> Result<Opened, Fault>;
+
+    /// The lanes there are now. A queue service has one.
+    async fn lanes(&self) -> Result<Vec<LaneId>, Fault>;
+}
+
+/// An opened lane.
+pub struct Opened {
+    /// Receives.
+    pub reader: Arc<dyn Reader>,
+    /// Acknowledges.
+    pub acknowledger: Arc<dyn Acknowledger>,
+    /// What the service says of the queue.
+    pub facts: QueueFacts,
+    /// Things an operator should know, such as a visibility timeout that is too short.
+    pub warnings: Vec<String>,
+}
+
+/// What is known of a queue. `None`: the service did not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueFacts {
+    /// How long a received message stays invisible to others.
+    pub visibility_timeout: Option<Duration>,
+    /// How long an undeleted message is kept at all.
+    pub retention: Option<Duration>,
+}
+
+/// Receives messages of one lane.
+#[async_trait]
+pub trait Reader: Send + Sync {
+    /// Receives what there is, waiting as long as the connector's options say. Empty is normal. Several calls
+    /// may be under way at once; only a drain drops one unfinished.
+    async fn poll(&self) -> Result<Vec<Message>, Fault>;
+}
+
+/// Acknowledges messages of one lane.
+#[async_trait]
+pub trait Acknowledger: Send + Sync {
+    /// Most receipts per [`Acknowledger::acknowledge`].
+    fn most(&self) -> usize;
+
+    /// How often a call that failed with [`crate::model::Mend::Retry`] is tried again before its failure is
+    /// counted and the message left to come back.
+    fn retries(&self) -> u32;
+
+    /// Acknowledges (deletes) deliveries. The answer has one outcome per receipt, in order; `Err` is a failure
+    /// of the call as a whole, after which any of them may or may not have been deleted.
+    async fn acknowledge(&self, receipts: &[Receipt]) -> Result<Vec<Acknowledged>, Fault>;
+
+    /// Whether [`Acknowledger::extend`] does anything.
+    fn extends(&self) -> bool;
+
+    /// Makes a delivery stay invisible for `timeout` from now (whole seconds); answers the receipt that
+    /// replaces the given one, or `None` if the service no longer knows it (it will be delivered again).
+    async fn extend(&self, receipt: &Receipt, timeout: Duration) -> Result<Option<Receipt>, Fault>;
+}
+
+/// What became of one receipt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Acknowledged {
+    /// Deleted, and the service said so.
+    Deleted,
+    /// The receipt is expired, superseded or already used. Not a confirmation: the message may come back.
+    Unknown,
+    /// Refused, with the service's code and words.
+    Refused(String),
+}
+
+/// A place rows go to. Calls come one at a time.
+#[async_trait]
+pub trait Sink: Send {
+    /// Where it writes.
+    fn identity(&self) -> SinkIdentity;
+
+    /// Called once, before the first write of a generation: commits the tokens of this sink that a crash left
+    /// uncommitted (idempotently) and discards what is staged and named by none of them.
+    async fn recover(&mut self, tokens: &[Token]) -> Result<(), Fault>;
+
+    /// Takes rows. Rows that can never be written are answered, not failed on. A sink may return with a bounded
+    /// number of sends outstanding; `prepare` waits for all of them.
+    async fn write(&mut self, rows: &RecordBatch) -> Result<Vec<RowReject>, Fault>;
+
+    /// Makes what was written since the last prepare durable, or stages it durably. The token commits it; `None`
+    /// if nothing needs a commit.
+    async fn prepare(&mut self, epoch: Epoch) -> Result<Option<Token>, Fault>;
+
+    /// Makes a prepared epoch visible. Idempotent.
+    async fn commit(&mut self, token: &Token) -> Result<(), Fault>;
+}
+
+/// A row that a sink refuses for good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowReject {
+    /// Index into the batch written.
+    pub row: usize,
+    /// Why.
+    pub reason: String,
+}
+
+/// Who a sink's generation is: part of every name it gives to something outside.
+#[derive(Debug, Clone)]
+pub struct SinkContext {
+    /// The pipeline.
+    pub pipeline: crate::model::PipelineName,
+    /// A random text written when the state store was created; 16 lower-case hex digits.
+    pub incarnation: String,
+    /// The generation that writes.
+    pub generation: Generation,
+}

@@ -1,0 +1,193 @@
+//! Option tables: each connector and format declares its options once. The declaration parses, checks, masks
+//! secrets and documents.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+
+/// The options of one connector or format.
+#[derive(Debug)]
+pub struct OptionTable {
+    /// The connector's or format's name, such as `mns` or `json`.
+    pub name: &'static str,
+    /// Its options, in the order in which they are documented.
+    pub options: &'static [&'static OptionSpec],
+}
+
+impl OptionTable {
+    /// The option of this name, in its exact case.
+    pub fn find(&self, name: &str) -> Option<&'static OptionSpec> {
+        self.options.iter().copied().find(|option| option.name == name)
+    }
+}
+
+/// One option: its name, what it accepts, and what it means.
+#[derive(Debug)]
+pub struct OptionSpec {
+    /// As written in a definition. A format's options carry its name as a prefix: `json.ignore-parse-errors`.
+    pub name: &'static str,
+    /// What it accepts.
+    pub kind: OptionKind,
+    /// Whether a definition without it is an error.
+    pub required: bool,
+    /// The value it has when absent, as a user would write it; `None` with `required: false`: no value.
+    pub default: Option<&'static str>,
+    /// Whether its value is masked wherever it could be shown.
+    pub secret: bool,
+    /// What it means, in a sentence or two, for the documentation.
+    pub doc: &'static str,
+}
+
+impl OptionSpec {
+    /// An optional option without a default.
+    pub const fn new(name: &'static str, kind: OptionKind, doc: &'static str) -> Self {
+        Self { name, kind, required: false, default: None, secret: false, doc }
+    }
+
+    /// It must be given.
+    #[must_use]
+    pub const fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+
+    /// Its value when absent, as a user would write it.
+    #[must_use]
+    pub const fn default(mut self, value: &'static str) -> Self {
+        self.default = Some(value);
+        self
+    }
+
+    /// Its value is never shown.
+    #[must_use]
+    pub const fn secret(mut self) -> Self {
+        self.secret = true;
+        self
+    }
+}
+
+/// What an option accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OptionKind {
+    /// Any text that is not empty.
+    Text,
+    /// An absolute `http://` or `https://` URL.
+    Url,
+    /// A plain decimal integer in a range, both ends included.
+    Integer {
+        /// Least value.
+        min: i64,
+        /// Greatest value.
+        max: i64,
+    },
+    /// `true` or `false`, in any case.
+    Boolean,
+    /// A Flink duration (`10s`, `500 ms`, `2min`; a bare number is milliseconds) in a range, both ends included.
+    Duration {
+        /// Shortest.
+        min: Duration,
+        /// Longest.
+        max: Duration,
+    },
+    /// One of a closed set.
+    Choice {
+        /// What there is to choose from; the value is handed out in this spelling.
+        values: &'static [&'static str],
+        /// Whether any case is accepted.
+        any_case: bool,
+    },
+    /// A file or folder; a relative one counts from the working directory of the process.
+    Path,
+    /// Exactly one character, after Java escapes (`\t`, `\u0001`) have been understood.
+    Character,
+    /// A size in bytes, as Flink writes it (`128mb`, `1 gb`; a bare number is bytes).
+    Size,
+}
+
+/// A checked value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OptionValue {
+    /// Text, Url, Choice
+    Text(String),
+    /// Integer
+    Integer(i64),
+    /// Boolean
+    Boolean(bool),
+    /// Duration
+    Duration(Duration),
+    /// Path
+    Path(PathBuf),
+    /// Character
+    Character(char),
+    /// Size, in bytes
+    Size(u64),
+}
+
+/// The checked options of one connector or format: every required one is there, every default filled in.
+///
+/// The getters take the declaration itself, so a name cannot be misspelt; asking one of another kind or table is a
+/// bug, which answers the kind's zero value in release builds and panics in tests.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    values: BTreeMap<&'static str, OptionValue>,
+    secrets: Vec<&'static str>,
+}
+
+macro_rules! getters {
+    ($($(#[$doc:meta])* $plain:ident, $optional:ident, $variant:ident, $type:ty, $from:expr, $zero:expr;)*) => {$(
+        $(#[$doc])*
+        pub fn $plain(&self, spec: &OptionSpec) -> $type {
+            self.$optional(spec).unwrap_or_else(|| {
+                debug_assert!(false, "option {} has no value of this kind", spec.name);
+                $zero
+            })
+        }
+
+        /// The same for an option that may have no value.
+        pub fn $optional(&self, spec: &OptionSpec) -> Option<$type> {
+            match self.values.get(spec.name) {
+                Some(OptionValue::$variant(value)) => Some($from(value)),
+                _ => None,
+            }
+        }
+    )*};
+}
+
+impl Options {
+    /// Records a checked value.
+    pub fn insert(&mut self, spec: &'static OptionSpec, value: OptionValue) {
+        if spec.secret && !self.secrets.contains(&spec.name) {
+            self.secrets.push(spec.name);
+        }
+        self.values.insert(spec.name, value);
+    }
+
+    getters! {
+        /// Text, a URL or a choice.
+        text, opt_text, Text, &str, String::as_str, "";
+        /// An integer.
+        integer, opt_integer, Integer, i64, |v: &i64| *v, 0;
+        /// A boolean.
+        boolean, opt_boolean, Boolean, bool, |v: &bool| *v, false;
+        /// A duration.
+        duration, opt_duration, Duration, Duration, |v: &Duration| *v, Duration::ZERO;
+        /// A character.
+        character, opt_character, Character, char, |v: &char| *v, '\0';
+        /// A size in bytes.
+        size, opt_size, Size, u64, |v: &u64| *v, 0;
+        /// A path.
+        path, opt_path, Path, PathBuf, PathBuf::clone, PathBuf::new();
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut map = f.debug_map();
+        for (name, value) in &self.values {
+            if self.secrets.contains(name) {
+                map.entry(name, &"***");
+            } else {
+                map.entry(name, value);
+            }
+        }
+        map.finish()
+    }
+}

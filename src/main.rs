@@ -1,0 +1,2 @@
+//! queuewarden
+fn main() {}

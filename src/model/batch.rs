@@ -1,0 +1,76 @@
+//! A batch of rows and everything it stands for. Positions ride with the rows.
+
+use std::{ops::Range, sync::Arc};
+
+use arrow_array::RecordBatch;
+
+use super::{Credit, Fingerprint, LaneId};
+
+/// Rows on their way from a decoder to the sink-writer, with the messages they came from.
+///
+/// A batch whose rows were all filtered, deduplicated or rejected still travels: its messages must be disposed of.
+/// All rows of one message are in one batch.
+#[derive(Debug)]
+pub struct Batch {
+    /// The lane it came from.
+    pub lane: LaneId,
+    /// The stretch of the lane it covers: pulls counted from 0 (MNS, CMQ) or queue offsets. The sink-writer
+    /// fails the generation if a batch does not begin where the one before it ended.
+    pub range: Range<u64>,
+    /// The rows that go to the sink.
+    pub rows: RecordBatch,
+    /// For each row the message it came from.
+    pub origin: Vec<Origin>,
+    /// Bodies and rows that were refused for good.
+    pub rejects: Vec<Reject>,
+    /// Every message the batch stands for.
+    pub messages: Vec<BatchMessage>,
+    /// Given back when the batch is dropped, which is when its write has returned.
+    pub credits: Vec<Credit>,
+}
+
+/// Where a row came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// Index into [`Batch::messages`].
+    pub message: u32,
+    /// Number of the row within its message, from 0.
+    pub row: u32,
+}
+
+/// A message a batch stands for.
+#[derive(Debug, Clone)]
+pub struct BatchMessage {
+    /// The service's id of it.
+    pub id: Arc<str>,
+    /// What the dedup-keeper knows it by.
+    pub fingerprint: Fingerprint,
+    /// What became of it so far.
+    pub disposition: Disposition,
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disposition {
+    /// Its rows are in the batch (there may be none, as for a null body).
+    Rows,
+    /// Left out by an option of the source.
+    Filtered,
+    /// Dropped whole by a `*.ignore-parse-errors` option of its format.
+    Ignored,
+    /// Already seen: its rows were taken out.
+    Duplicate,
+    /// Refused, wholly or in part: see [`Batch::rejects`].
+    Rejected,
+}
+
+/// A body that does not decode, or a row that can never be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reject {
+    /// Index into [`Batch::messages`].
+    pub message: u32,
+    /// The row within the message, or none if the body as a whole was refused.
+    pub row: Option<u32>,
+    /// Why, in words for the operator; names the column, never repeats a whole body.
+    pub reason: String,
+}

@@ -1,0 +1,110 @@
+//! The names and numbers things are known by.
+
+use std::{fmt, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3;
+
+/// A pipeline's name: letters, digits, `.`, `_` and `-`, at most 100 characters, first a letter or digit.
+/// It is a metric label, a state key and part of every staged file's folder.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PipelineName(Arc<str>);
+
+impl PipelineName {
+    /// Longest name accepted, in characters.
+    pub const MAX: usize = 100;
+
+    /// Checks and wraps a name; the error says what a name may be.
+    pub fn new(name: &str) -> Result<Self, &'static str> {
+        let mut bytes = name.bytes();
+        let first = bytes.next().is_some_and(|b| b.is_ascii_alphanumeric());
+        let rest = bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
+        if first && rest && name.len() <= Self::MAX {
+            Ok(Self(name.into()))
+        } else {
+            Err("1 to 100 letters, digits, '.', '_' or '-', beginning with a letter or digit")
+        }
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PipelineName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A pipeline's place in the supervisor: counts from 1, never reused while the process lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct Slot(pub u32);
+
+/// One run of a pipeline's actors. Grows by one with every start and is durable before anything is committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Default)]
+pub struct Generation(pub u64);
+
+/// A checkpoint's number; goes on counting over restarts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Default)]
+pub struct Epoch(pub u64);
+
+impl Epoch {
+    /// The epoch after this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+macro_rules! display_number {
+    ($($name:ident),*) => {$(
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )*};
+}
+display_number!(Slot, Generation, Epoch);
+
+/// One ordered stretch of a source: a queue of RocketMQ, or the one poller of MNS and CMQ.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LaneId(pub Arc<str>);
+
+impl fmt::Display for LaneId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a source reads, independent of credentials and tuning: connector, endpoint and queue.
+/// Two pipelines with one identity are an error; a stored state belongs to one identity.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SourceIdentity(pub String);
+
+impl fmt::Display for SourceIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A 128-bit xxh3 hash that stands for a message id (or, later, a primary key).
+///
+/// With a million live fingerprints the chance of one false duplicate is about 1.5e-27.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Fingerprint(pub u128);
+
+impl Fingerprint {
+    /// The fingerprint of a message id at a source. Every part is length-prefixed, and the kind is part of it,
+    /// so that no two different things can be written alike.
+    pub fn of_message(source: &SourceIdentity, id: &str) -> Self {
+        let mut hash = Xxh3::new();
+        for part in ["message", &source.0, id] {
+            hash.update(&(part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
+        }
+        Self(hash.digest128())
+    }
+}

@@ -1,0 +1,22 @@
+//! Plain data every layer shares: types, rows, batches, positions, faults, ids.
+//!
+//! No input or output happens here and nothing here knows an actor. Arrow arrays and `tokio::sync` are the
+//! only outside types.
+
+mod batch;
+mod columns;
+mod credit;
+mod fault;
+mod ids;
+mod message;
+mod token;
+mod types;
+
+pub use batch::{Batch, BatchMessage, Disposition, Origin, Reject};
+pub use columns::{ColumnBuilder, RowsBuilder};
+pub use credit::{Credit, CreditLimits, Credits};
+pub use fault::{Fault, FaultKind, Mend};
+pub use ids::{Epoch, Fingerprint, Generation, LaneId, PipelineName, Slot, SourceIdentity};
+pub use message::{Body, Message, MetaValue, Receipt};
+pub use token::{SinkIdentity, Token};
+pub use types::{Column, ColumnType, Field, LogicalType, Schema, TypeError};
