@@ -29,6 +29,8 @@ pub struct Opened {
     pub reader: Arc<dyn Reader>,
     /// Acknowledges.
     pub acknowledger: Arc<dyn Acknowledger>,
+    /// How many polls (and how many acknowledge calls) may be under way at once; at least 1.
+    pub concurrency: usize,
     /// What the service says of the queue.
     pub facts: QueueFacts,
     /// Things an operator should know, such as a visibility timeout that is too short.

@@ -1,1 +1,82 @@
+//! The read-only HTTP side: what Prometheus, a probe and a person ask.
 
+use std::{io, net::SocketAddr};
+
+use actix_web::{
+    App, HttpResponse, HttpServer, Responder,
+    dev::{Server, ServerHandle},
+    http::header::ContentType,
+    web,
+};
+
+use crate::supervisor::Handle;
+
+/// Prometheus' text format.
+const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// A bound HTTP server.
+pub struct Admin {
+    /// Where it listens; the port is real where 0 was asked for.
+    pub address: SocketAddr,
+    /// Stops it.
+    pub handle: ServerHandle,
+    /// Runs it.
+    pub server: Server,
+}
+
+/// Binds the address. Errors: the address is in use or not ours.
+pub fn bind(address: SocketAddr, handle: Handle) -> io::Result<Admin> {
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(web::Data::new(handle.clone()))
+            .route("/", web::get().to(index))
+            .route("/metrics", web::get().to(metrics))
+            .route("/healthz", web::get().to(healthz))
+            .route("/readyz", web::get().to(readyz))
+            .route("/api/pipelines", web::get().to(pipelines))
+    })
+    .workers(1)
+    .disable_signals()
+    .shutdown_timeout(1)
+    .bind(address)?;
+    let address = server.addrs().first().copied().unwrap_or(address);
+    let server = server.run();
+    Ok(Admin { address, handle: server.handle(), server })
+}
+
+async fn index() -> impl Responder {
+    "queuewarden\n\n/metrics        for Prometheus\n/healthz        is the process alive\n/readyz         does every pipeline run\n/api/pipelines  their state, as JSON\n"
+}
+
+async fn metrics(handle: web::Data<Handle>) -> HttpResponse {
+    match handle.metrics.render() {
+        Ok(text) => HttpResponse::Ok().content_type(METRICS_TYPE).body(text),
+        Err(error) => HttpResponse::InternalServerError().body(error.to_string()),
+    }
+}
+
+async fn healthz() -> impl Responder {
+    "ok\n"
+}
+
+/// 200 if every pipeline does what it is for, else 503 with a line for each that does not.
+async fn readyz(handle: web::Data<Handle>) -> HttpResponse {
+    let not_ready: Vec<String> = handle
+        .pipelines()
+        .iter()
+        .filter(|pipeline| !pipeline.state.is_ready())
+        .map(|pipeline| {
+            let reason = pipeline.last_error.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            format!("{} is {}{reason}\n", pipeline.name, pipeline.state.name())
+        })
+        .collect();
+    if not_ready.is_empty() {
+        HttpResponse::Ok().content_type(ContentType::plaintext()).body("ready\n")
+    } else {
+        HttpResponse::ServiceUnavailable().content_type(ContentType::plaintext()).body(not_ready.concat())
+    }
+}
+
+async fn pipelines(handle: web::Data<Handle>) -> impl Responder {
+    web::Json(handle.pipelines())
+}

@@ -20,6 +20,8 @@ pub struct Decoded {
     pub nulled_fields: u32,
     /// Whether an `ignore-parse-errors` option dropped the body, or a part of it, whole; counted.
     pub dropped: bool,
+    /// Things after the first that Flink's meaning of an option leaves unread (such as further events); counted.
+    pub unread: u32,
 }
 
 /// Writes rows as bytes.

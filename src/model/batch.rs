@@ -64,6 +64,22 @@ pub enum Disposition {
     Rejected,
 }
 
+impl Disposition {
+    /// All of them, in the order of their discriminants.
+    pub const ALL: [Self; 5] = [Self::Rows, Self::Filtered, Self::Ignored, Self::Duplicate, Self::Rejected];
+
+    /// The value of the metric label `disposition`.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Rows => "rows",
+            Self::Filtered => "filtered",
+            Self::Ignored => "ignored",
+            Self::Duplicate => "duplicate",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
 /// A body that does not decode, or a row that can never be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reject {

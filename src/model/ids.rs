@@ -70,7 +70,7 @@ macro_rules! display_number {
 display_number!(Slot, Generation, Epoch);
 
 /// One ordered stretch of a source: a queue of RocketMQ, or the one poller of MNS and CMQ.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct LaneId(pub Arc<str>);
 
 impl fmt::Display for LaneId {

@@ -1,1 +1,23 @@
+//! One pipeline's actors: one file each, the messages between them, and `generation.rs`, which wires one tree.
+//!
+//! ```text
+//! poller -> decoder -> dedup-keeper -> sink-writer
+//!    ^ acknowledge                        | sealed
+//!    +------------- checkpointer <--------+
+//! ```
 
+mod checkpointer;
+mod child;
+mod decoder;
+mod dedup_keeper;
+mod generation;
+mod ledger;
+mod messages;
+mod poller;
+mod report;
+mod retry;
+mod sink_writer;
+
+pub use child::{Child, ExitReason};
+pub use generation::{Controls, Seed, open};
+pub use report::{Event, Report, Reporter};

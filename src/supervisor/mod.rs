@@ -1,1 +1,13 @@
+//! The supervisor: one actor that starts, drains and restarts pipelines, each with a state machine and a restart
+//! budget of its own. Exports what starts it and a handle that knows no actor.
 
+mod budget;
+mod handle;
+mod pipeline;
+mod pool;
+mod state;
+mod supervise;
+
+pub use handle::{CheckpointStatus, Counts, Handle, PipelineStatus};
+pub use state::State;
+pub use supervise::{Member, Settings, Stopped, Supervision, start};

@@ -1,0 +1,328 @@
+//! The checkpointer: runs the five steps of a checkpoint, one checkpoint at a time.
+//!
+//! | step | who | what |
+//! |---|---|---|
+//! | 1 | checkpointer -> sink-writer | Seal |
+//! | 2 | sink-writer | `prepare`: what was written is durable, or staged durably |
+//! | 3 | checkpointer | one store batch, flushed and synced |
+//! | 4 | sink-writer | `commit`, idempotent |
+//! | 5 | poller | acknowledge; outcomes are recorded in a later step 3 |
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use actix::prelude::*;
+use tracing::{Instrument, Span};
+
+use super::{
+    dedup_keeper::DedupKeeper,
+    messages::*,
+    poller::Poller,
+    report::{Event, Reporter},
+    sink_writer::SinkWriter,
+};
+use crate::{
+    model::{Epoch, Fault, FaultKind, Fingerprint, Generation, PipelineName, Token},
+    state::{Checkpoint, Recorded as StoreRecorded, Store},
+    telemetry::Vitals,
+};
+
+pub const NAME: &str = "checkpointer";
+
+/// See the module.
+pub struct Checkpointer {
+    pub pipeline: PipelineName,
+    pub generation: Generation,
+    pub store: Store,
+    /// `checkpoint.interval`
+    pub interval: Duration,
+    /// `checkpoint.timeout`: time without progress.
+    pub timeout: Duration,
+    /// The pipeline's up time when this generation began, in milliseconds, and the moment it began.
+    pub uptime: (u64, Instant),
+    pub sink: Addr<SinkWriter>,
+    pub dedup: Addr<DedupKeeper>,
+    pub poller: Addr<Poller>,
+    pub reporter: Reporter,
+    pub vitals: Arc<Vitals>,
+    pub span: Span,
+    pub work: Work,
+}
+
+/// Where the current checkpoint stands.
+pub struct Work {
+    /// Number of the last durable epoch.
+    pub last: Epoch,
+    step: Step,
+    progress: Instant,
+    begun: Instant,
+    /// Another one is wanted as soon as this one is through.
+    again: bool,
+    /// Deletes confirmed and not yet in the store.
+    confirmed: Vec<Fingerprint>,
+    /// Whether the store should be given a snapshot instead of one more delta.
+    snapshot_due: bool,
+    /// The ids of the epoch being committed, and their stamp.
+    pending: Option<(Vec<Fingerprint>, u64)>,
+    ending: Ending,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Idle,
+    Sealing,
+    Storing,
+    Committing,
+}
+
+impl Step {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "nothing",
+            Self::Sealing => "the writes before it, and prepare",
+            Self::Storing => "the state store",
+            Self::Committing => "commit",
+        }
+    }
+}
+
+/// A drain: the last rows, then the last acknowledgements, then their record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Ending {
+    No,
+    LastRows,
+    LastAcknowledgements,
+    LastRecord,
+    Done,
+}
+
+impl Work {
+    /// `last` is the last durable epoch; `again` makes the first checkpoint of a generation start at once.
+    pub fn new(last: Epoch, snapshot_due: bool) -> Self {
+        let now = Instant::now();
+        Self {
+            last,
+            step: Step::Idle,
+            progress: now,
+            begun: now,
+            again: false,
+            confirmed: Vec::new(),
+            snapshot_due,
+            pending: None,
+            ending: Ending::No,
+        }
+    }
+}
+
+impl Checkpointer {
+    fn begin(&mut self) {
+        if self.work.step != Step::Idle {
+            self.work.again = true;
+            return;
+        }
+        self.work.again = false;
+        self.work.begun = Instant::now();
+        self.enter(Step::Sealing);
+        self.sink.do_send(Seal(self.work.last.next()));
+    }
+
+    fn enter(&mut self, step: Step) {
+        self.work.step = step;
+        self.work.progress = Instant::now();
+    }
+
+    fn store(&mut self, sealed: SealedEpoch, ctx: &mut Context<Self>) {
+        self.enter(Step::Storing);
+        let removed = std::mem::take(&mut self.work.confirmed);
+        let snapshot = std::mem::take(&mut self.work.snapshot_due);
+        let (store, dedup, stamp) = (self.store.clone(), self.dedup.clone(), self.uptime_ms());
+        let mut checkpoint = Checkpoint {
+            pipeline: self.pipeline.clone(),
+            generation: self.generation,
+            epoch: sealed.epoch,
+            positions: Default::default(),
+            tokens: sealed.tokens.clone(),
+            added: sealed.disposed.clone(),
+            removed: removed.clone(),
+            snapshot: None,
+            uptime_ms: stamp,
+            finished: false,
+        };
+        let run = async move {
+            fail::fail_point!("checkpoint.before_store");
+            if snapshot {
+                checkpoint.snapshot = Some(live_ids(&dedup, &checkpoint).await?);
+            }
+            let recorded = store.checkpoint(checkpoint).await.map_err(Fault::from)?;
+            fail::fail_point!("checkpoint.after_store");
+            Ok(recorded)
+        };
+        ctx.spawn(wrap_future(run.instrument(self.span.clone())).map(
+            move |result, checkpointer: &mut Self, ctx| match result {
+                Ok(recorded) => checkpointer.stored(sealed, removed, stamp, &recorded),
+                Err(fault) => checkpointer.fail(fault, ctx),
+            },
+        ));
+    }
+
+    fn stored(&mut self, sealed: SealedEpoch, removed: Vec<Fingerprint>, stamp_ms: u64, recorded: &StoreRecorded) {
+        self.work.last = sealed.epoch;
+        self.work.snapshot_due = recorded.snapshot_due;
+        if !removed.is_empty() {
+            self.poller.do_send(Recorded(removed));
+        }
+        self.enter(Step::Committing);
+        self.work.pending = Some((sealed.disposed, stamp_ms));
+        self.commit(sealed.tokens);
+    }
+
+    fn commit(&mut self, tokens: Vec<Token>) {
+        if tokens.is_empty() {
+            self.committed();
+        } else {
+            self.sink.do_send(Commit(tokens));
+        }
+    }
+
+    fn committed(&mut self) {
+        fail::fail_point!("checkpoint.before_acknowledge");
+        self.vitals.checkpointed(self.work.last, self.work.begun.elapsed().as_secs_f64());
+        let (ids, stamp_ms) = self.work.pending.take().unwrap_or_default();
+        self.span.in_scope(|| tracing::debug!(epoch = self.work.last.0, messages = ids.len(), "checkpoint"));
+        // Settled before the acknowledgement: a redelivery from now on is one of something checkpointed.
+        self.dedup.do_send(Settled { ids: ids.clone(), stamp_ms });
+        self.poller.do_send(Acknowledge(ids));
+        self.finish();
+    }
+
+    /// The checkpoint is through, or there was nothing to do.
+    fn finish(&mut self) {
+        self.enter(Step::Idle);
+        if self.work.again {
+            return self.begin();
+        }
+        match self.work.ending {
+            Ending::No | Ending::LastAcknowledgements | Ending::Done => {}
+            Ending::LastRows => {
+                self.work.ending = Ending::LastAcknowledgements;
+                self.poller.do_send(AwaitAcknowledged);
+            }
+            Ending::LastRecord => {
+                self.work.ending = Ending::Done;
+                self.reporter.event(Event::Drained);
+            }
+        }
+    }
+
+    fn watch(&mut self, ctx: &mut Context<Self>) {
+        let waiting = self.work.progress.elapsed();
+        let retried = !self.vitals.troubles().is_empty();
+        if self.work.step != Step::Idle && waiting > self.timeout && !retried {
+            let text = format!(
+                "a checkpoint made no progress for {waiting:.0?} (checkpoint.timeout {:?}), waiting for {}",
+                self.timeout,
+                self.work.step.name()
+            );
+            self.fail(Fault::restart(FaultKind::Hung, text), ctx);
+        }
+    }
+
+    fn uptime_ms(&self) -> u64 {
+        self.uptime.0 + u64::try_from(self.uptime.1.elapsed().as_millis()).unwrap_or(u64::MAX >> 1)
+    }
+
+    fn fail(&mut self, fault: Fault, ctx: &mut Context<Self>) {
+        self.reporter.fault(NAME, fault);
+        ctx.stop();
+    }
+}
+
+/// All ids the store should know after this checkpoint: what the dedup-keeper holds as settled, less the deletes
+/// that this checkpoint records, plus what it adds.
+async fn live_ids(dedup: &Addr<DedupKeeper>, checkpoint: &Checkpoint) -> Result<Vec<(Fingerprint, u64)>, Fault> {
+    let settled = dedup
+        .send(Live)
+        .await
+        .map_err(|error| Fault::restart(FaultKind::Bug, "the dedup-keeper did not answer").because(error))?;
+    let removed: std::collections::HashSet<_> = checkpoint.removed.iter().copied().collect();
+    let added = checkpoint.added.iter().map(|id| (*id, checkpoint.uptime_ms));
+    Ok(settled.into_iter().filter(|(id, _)| !removed.contains(id)).chain(added).collect())
+}
+
+impl Actor for Checkpointer {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        ctx.run_interval(self.interval, |checkpointer, _| checkpointer.begin());
+        let watch = (self.timeout / 4).clamp(Duration::from_millis(10), Duration::from_secs(1));
+        ctx.run_interval(watch, |checkpointer, ctx| checkpointer.watch(ctx));
+    }
+}
+
+impl Handler<Sealed> for Checkpointer {
+    type Result = ();
+
+    fn handle(&mut self, Sealed { epoch }: Sealed, ctx: &mut Self::Context) {
+        match epoch {
+            Some(sealed) => self.store(sealed, ctx),
+            // Confirmed deletes alone are worth a record, or the ids would be remembered for ever.
+            None if !self.work.confirmed.is_empty() => {
+                let epoch = self.work.last.next();
+                self.store(SealedEpoch { epoch, tokens: Vec::new(), disposed: Vec::new() }, ctx);
+            }
+            None => self.finish(),
+        }
+    }
+}
+
+impl Handler<Committed> for Checkpointer {
+    type Result = ();
+
+    fn handle(&mut self, _: Committed, _: &mut Self::Context) {
+        self.committed();
+    }
+}
+
+impl Handler<Confirmed> for Checkpointer {
+    type Result = ();
+
+    fn handle(&mut self, Confirmed(ids): Confirmed, _: &mut Self::Context) {
+        self.work.confirmed.extend(ids);
+    }
+}
+
+impl Handler<Redelivered> for Checkpointer {
+    type Result = ();
+
+    fn handle(&mut self, Redelivered(ids): Redelivered, _: &mut Self::Context) {
+        self.poller.do_send(Acknowledge(ids));
+    }
+}
+
+impl Handler<CheckpointSoon> for Checkpointer {
+    type Result = ();
+
+    fn handle(&mut self, _: CheckpointSoon, _: &mut Self::Context) {
+        self.begin();
+    }
+}
+
+impl Handler<AllEnded> for Checkpointer {
+    type Result = ();
+
+    fn handle(&mut self, _: AllEnded, _: &mut Self::Context) {
+        self.work.ending = Ending::LastRows;
+        self.begin();
+    }
+}
+
+impl Handler<AllAcknowledged> for Checkpointer {
+    type Result = ();
+
+    fn handle(&mut self, _: AllAcknowledged, _: &mut Self::Context) {
+        self.work.ending = Ending::LastRecord;
+        self.begin();
+    }
+}

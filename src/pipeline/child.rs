@@ -1,0 +1,54 @@
+//! How actors are started, so that their end is always noticed.
+//!
+//! A panic in actix kills only the actor, and `actix::Supervisor` does not restart on one. So every actor runs as a
+//! task whose `JoinHandle` is awaited on the main arbiter.
+
+use std::any::Any;
+
+use actix::prelude::*;
+use tokio::task::{JoinError, JoinHandle};
+
+/// An actor of a generation.
+#[derive(Debug)]
+pub struct Child {
+    /// Its name in logs and metrics.
+    pub actor: &'static str,
+    /// Ends when the actor does, however that comes about.
+    pub join: JoinHandle<()>,
+}
+
+/// How an actor ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExitReason {
+    /// It stopped.
+    Stopped,
+    /// It was cut off.
+    Cancelled,
+    /// It panicked, with this message.
+    Panicked(String),
+}
+
+impl ExitReason {
+    /// Reads it from what a `JoinHandle` answered.
+    pub fn of(result: Result<(), JoinError>) -> Self {
+        match result {
+            Ok(()) => Self::Stopped,
+            Err(error) if error.is_panic() => Self::Panicked(panic_message(error.into_panic().as_ref())),
+            Err(_) => Self::Cancelled,
+        }
+    }
+}
+
+/// Starts an actor in its context on the current arbiter.
+pub fn start<A: Actor<Context = Context<A>>>(name: &'static str, context: Context<A>, actor: A) -> Child {
+    Child { actor: name, join: tokio::task::spawn_local(context.into_future(actor)) }
+}
+
+/// The text of a panic's payload.
+pub fn panic_message(payload: &(dyn Any + Send)) -> String {
+    payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
+}

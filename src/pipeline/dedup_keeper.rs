@@ -1,0 +1,143 @@
+//! The dedup-keeper: takes out the rows of messages already seen, and says which of them are redeliveries of
+//! something checkpointed.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use actix::prelude::*;
+use arrow_array::BooleanArray;
+use arrow_select::filter::filter_record_batch;
+
+use super::{checkpointer::Checkpointer, messages::*, report::Reporter, sink_writer::SinkWriter};
+use crate::{
+    dedup::{Ids, Seen},
+    model::{Batch, Disposition, Fault, FaultKind, Fingerprint, Reject},
+    telemetry::Vitals,
+};
+
+pub const NAME: &str = "dedup-keeper";
+
+/// How often ids past the queue's retention are looked for.
+const EXPIRY_TICK: Duration = Duration::from_secs(60);
+
+/// See the module.
+pub struct DedupKeeper {
+    pub ids: Ids,
+    /// The pipeline's up time when this generation began, in milliseconds, and the moment it began.
+    pub uptime: (u64, Instant),
+    /// How long the queue keeps a message: after so much up time it cannot be delivered again.
+    pub retention: Duration,
+    pub sink: Addr<SinkWriter>,
+    pub checkpointer: Addr<Checkpointer>,
+    pub reporter: Reporter,
+    pub vitals: Arc<Vitals>,
+}
+
+impl DedupKeeper {
+    fn recognise(&mut self, batch: &mut Batch) -> Result<(), Fault> {
+        let mut redelivered = Vec::new();
+        let mut any = false;
+        for message in &mut batch.messages {
+            match self.ids.see(message.fingerprint) {
+                Seen::New => continue,
+                Seen::OnTheWay => {}
+                Seen::Settled => redelivered.push(message.fingerprint),
+            }
+            message.disposition = Disposition::Duplicate;
+            any = true;
+        }
+        if any {
+            take_out_duplicates(batch)?;
+        }
+        for message in &batch.messages {
+            self.vitals.metrics.message(message.disposition).inc();
+        }
+        self.note_size();
+        if !redelivered.is_empty() {
+            self.checkpointer.do_send(Redelivered(redelivered));
+        }
+        Ok(())
+    }
+
+    fn note_size(&self) {
+        self.vitals.metrics.remembered.set(i64::try_from(self.ids.len()).unwrap_or(i64::MAX));
+    }
+
+    fn uptime_ms(&self) -> u64 {
+        self.uptime.0 + u64::try_from(self.uptime.1.elapsed().as_millis()).unwrap_or(u64::MAX >> 1)
+    }
+}
+
+fn take_out_duplicates(batch: &mut Batch) -> Result<(), Fault> {
+    let messages = &batch.messages;
+    let stays = |message: u32| messages.get(message as usize).is_some_and(|m| m.disposition != Disposition::Duplicate);
+    let mask: BooleanArray = batch.origin.iter().map(|origin| Some(stays(origin.message))).collect();
+    batch.rows = filter_record_batch(&batch.rows, &mask)
+        .map_err(|error| Fault::restart(FaultKind::Bug, "rows could not be filtered").because(error))?;
+    batch.origin.retain(|origin| stays(origin.message));
+    batch.rejects.retain(|Reject { message, .. }| stays(*message));
+    Ok(())
+}
+
+impl Actor for DedupKeeper {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.note_size();
+        ctx.run_interval(EXPIRY_TICK, |keeper, _| {
+            let retention = u64::try_from(keeper.retention.as_millis()).unwrap_or(u64::MAX);
+            keeper.ids.expire(keeper.uptime_ms(), retention);
+            keeper.note_size();
+        });
+    }
+}
+
+impl Handler<Rows> for DedupKeeper {
+    type Result = ();
+
+    fn handle(&mut self, Rows(mut batch): Rows, ctx: &mut Self::Context) {
+        fail::fail_point!("dedup.rows");
+        match self.recognise(&mut batch) {
+            Ok(()) => self.sink.do_send(Rows(batch)),
+            Err(fault) => {
+                self.reporter.fault(NAME, fault);
+                ctx.stop();
+            }
+        }
+    }
+}
+
+impl Handler<Forget> for DedupKeeper {
+    type Result = ();
+
+    fn handle(&mut self, Forget(ids): Forget, _: &mut Self::Context) {
+        self.ids.forget(ids);
+        self.note_size();
+    }
+}
+
+impl Handler<End> for DedupKeeper {
+    type Result = ();
+
+    fn handle(&mut self, end: End, _: &mut Self::Context) {
+        self.sink.do_send(end);
+    }
+}
+
+impl Handler<Settled> for DedupKeeper {
+    type Result = ();
+
+    fn handle(&mut self, Settled { ids, stamp_ms }: Settled, _: &mut Self::Context) {
+        self.ids.settle(ids, stamp_ms);
+    }
+}
+
+impl Handler<Live> for DedupKeeper {
+    type Result = MessageResult<Live>;
+
+    fn handle(&mut self, _: Live, _: &mut Self::Context) -> Self::Result {
+        MessageResult(self.ids.live().collect::<Vec<(Fingerprint, u64)>>())
+    }
+}

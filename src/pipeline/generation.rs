@@ -1,0 +1,218 @@
+//! Opens one generation and wires its tree. Reading this file shows all of it.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use actix::prelude::*;
+
+use super::{
+    checkpointer::{self, Checkpointer},
+    child::{self, Child},
+    decoder::{self, Decoder, Queue},
+    dedup_keeper::{self, DedupKeeper},
+    messages::Drain,
+    poller::{self, Poller},
+    report::{Event, Reporter},
+    retry::retrying,
+    sink_writer::{self, SinkWriter},
+};
+use crate::{
+    connector::{Opened, Sink, SinkContext},
+    connectors::{Plan, recover_elsewhere},
+    dedup::Ids,
+    formats,
+    model::{Credits, Fault, FaultKind, Generation, LaneId, RowsBuilder, Token},
+    state::{OpenedPipeline, Store},
+    telemetry::{Vitals, actor_span},
+};
+
+/// Unknown retention: the longest a queue of the services can be set to, as of 2026.
+const LONGEST_RETENTION: Duration = Duration::from_secs(15 * 86_400);
+
+/// What a generation is started from.
+#[derive(Clone)]
+pub struct Seed {
+    /// The pipeline.
+    pub plan: Arc<Plan>,
+    /// The state store of the process.
+    pub store: Store,
+    /// Part of every name a sink makes.
+    pub incarnation: String,
+    /// Where its actors report numbers.
+    pub vitals: Arc<Vitals>,
+    /// Where it reports events.
+    pub reporter: Reporter,
+}
+
+/// How the supervisor's side holds a running generation.
+pub struct Controls {
+    /// Its number.
+    pub generation: Generation,
+    /// Its actors.
+    pub children: Vec<Child>,
+    drain: Recipient<Drain>,
+}
+
+impl Controls {
+    /// Asks it to receive no more, finish what it has, and report [`Event::Drained`].
+    pub fn drain(&self) {
+        self.drain.do_send(Drain);
+    }
+}
+
+/// Opens a generation on the current arbiter. What happens is reported, not answered.
+pub async fn open(seed: Seed) {
+    let reporter = seed.reporter.clone();
+    match prepare(&seed).await {
+        Ok(prepared) => reporter.event(Event::Running(wire(seed, prepared))),
+        Err(fault) => reporter.fault("start", fault),
+    }
+}
+
+/// All that has to answer before the first poll.
+struct Prepared {
+    stored: OpenedPipeline,
+    lane: LaneId,
+    opened: Opened,
+    format: Box<dyn formats::Decoder>,
+    sink: Box<dyn Sink>,
+}
+
+async fn prepare(seed: &Seed) -> Result<Prepared, Fault> {
+    let plan = &seed.plan;
+    let (vitals, reporter) = (&seed.vitals, &seed.reporter);
+    // Durable before anything is committed or acknowledged: from here on a word of an older generation is refused.
+    let stored = seed.store.open_generation(&plan.name, &plan.source_identity).await?;
+    reporter.event(Event::Numbered(stored.generation));
+    let context = SinkContext {
+        pipeline: plan.name.clone(),
+        incarnation: seed.incarnation.clone(),
+        generation: stored.generation,
+    };
+    let sink = recover_sink(seed, &stored, context).await?;
+    let source = (plan.source)()?;
+    let lanes = retrying(vitals, reporter, "open", None, || source.lanes()).await?;
+    let [lane] = <[LaneId; 1]>::try_from(lanes)
+        .map_err(|lanes| Fault::never(FaultKind::Bug, format!("{} lanes, but a queue service has one", lanes.len())))?;
+    let opened = retrying(vitals, reporter, "open", None, || source.open(&lane)).await?;
+    for warning in &opened.warnings {
+        tracing::warn!(pipeline = %plan.name, warning);
+    }
+    if let Some(visibility) = opened.facts.visibility_timeout
+        && visibility <= plan.checkpoint.interval
+    {
+        tracing::warn!(
+            pipeline = %plan.name, visibility_timeout = ?visibility, checkpoint_interval = ?plan.checkpoint.interval,
+            "the queue's visibility timeout should be longer than the checkpoint interval: messages are extended one by one"
+        );
+    }
+    Ok(Prepared { stored, lane, opened, format: (plan.decoder)()?, sink })
+}
+
+/// Commits what a crash left uncommitted: each token with the sink it names, even if the definition has changed.
+async fn recover_sink(seed: &Seed, stored: &OpenedPipeline, context: SinkContext) -> Result<Box<dyn Sink>, Fault> {
+    let plan = &seed.plan;
+    let mut by_sink: BTreeMap<(String, String), Vec<Token>> = BTreeMap::new();
+    for token in &stored.tokens {
+        by_sink.entry((token.sink.connector.clone(), token.sink.target.clone())).or_default().push(token.clone());
+    }
+    let own = by_sink.remove(&(plan.sink_identity.connector.clone(), plan.sink_identity.target.clone()));
+    for tokens in by_sink.values() {
+        if let Some(first) = tokens.first() {
+            recover_elsewhere(&first.sink, tokens, &context).await?;
+        }
+    }
+    let mut sink = (plan.sink)(context)?;
+    sink.recover(&own.unwrap_or_default()).await?;
+    Ok(sink)
+}
+
+fn wire(seed: Seed, prepared: Prepared) -> Controls {
+    let Seed { plan, store, vitals, reporter, .. } = seed;
+    let Prepared { stored, lane, opened, format, sink } = prepared;
+    let generation = stored.generation;
+    let span = |actor| actor_span(&plan.name, generation, actor);
+    let uptime = (stored.uptime_ms, Instant::now());
+
+    let (poller, decoder, dedup) = (Context::<Poller>::new(), Context::<Decoder>::new(), Context::<DedupKeeper>::new());
+    let (sink_writer, checkpointer) = (Context::<SinkWriter>::new(), Context::<Checkpointer>::new());
+    let (to_poller, to_decoder, to_dedup) = (poller.address(), decoder.address(), dedup.address());
+    let (to_sink, to_checkpointer) = (sink_writer.address(), checkpointer.address());
+
+    let mut ids = Ids::default();
+    ids.load(stored.ids);
+    let retention = opened.facts.retention.unwrap_or(LONGEST_RETENTION);
+
+    let actor = Checkpointer {
+        pipeline: plan.name.clone(),
+        generation,
+        store,
+        interval: plan.checkpoint.interval,
+        timeout: plan.checkpoint.timeout,
+        uptime,
+        sink: to_sink.clone(),
+        dedup: to_dedup.clone(),
+        poller: to_poller.clone(),
+        reporter: reporter.clone(),
+        vitals: Arc::clone(&vitals),
+        span: span(checkpointer::NAME),
+        work: checkpointer::Work::new(stored.epoch, stored.snapshot_due),
+    };
+    let mut children = vec![child::start(checkpointer::NAME, checkpointer, actor)];
+
+    let actor = SinkWriter {
+        sink: Some(sink),
+        shape: plan.shape.clone(),
+        on_error: plan.on_error,
+        lanes: HashSet::from([lane.clone()]),
+        checkpointer: to_checkpointer.clone(),
+        reporter: reporter.clone(),
+        vitals: Arc::clone(&vitals),
+        span: span(sink_writer::NAME),
+        work: sink_writer::Work::default(),
+    };
+    children.push(child::start(sink_writer::NAME, sink_writer, actor));
+
+    let actor = DedupKeeper {
+        ids,
+        uptime,
+        retention,
+        sink: to_sink,
+        checkpointer: to_checkpointer.clone(),
+        reporter: reporter.clone(),
+        vitals: Arc::clone(&vitals),
+    };
+    children.push(child::start(dedup_keeper::NAME, dedup, actor));
+
+    let actor = Decoder {
+        format,
+        rows: RowsBuilder::new(&plan.schema),
+        metadata: Arc::clone(&plan.metadata),
+        target: plan.batch_rows,
+        dedup: to_dedup,
+        reporter: reporter.clone(),
+        vitals: Arc::clone(&vitals),
+        span: span(decoder::NAME),
+        queue: Queue::default(),
+    };
+    children.push(child::start(decoder::NAME, decoder, actor));
+
+    let actor = Poller {
+        lane,
+        source: plan.source_identity.clone(),
+        opened,
+        credits: Credits::new(plan.credits),
+        limit: plan.checkpoint.max_unacknowledged,
+        decoder: to_decoder,
+        checkpointer: to_checkpointer,
+        reporter,
+        vitals,
+        span: span(poller::NAME),
+        work: poller::Work::default(),
+    };
+    children.push(child::start(poller::NAME, poller, actor));
+    Controls { generation, children, drain: to_poller.recipient() }
+}

@@ -1,0 +1,126 @@
+//! The messages between the actors of one generation.
+
+use std::ops::Range;
+
+use actix::prelude::*;
+
+use crate::model::{Batch, Credit, Epoch, Fault, Fingerprint, LaneId, Message as SourceMessage, Token};
+
+/// In band, poller -> decoder: what one poll brought, in the order in which it was handed on.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Pulled {
+    pub lane: LaneId,
+    /// The stretch of the lane it covers.
+    pub range: Range<u64>,
+    pub messages: Vec<(Fingerprint, SourceMessage)>,
+    pub credit: Credit,
+}
+
+/// In band, decoder -> dedup-keeper -> sink-writer.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Rows(pub Batch);
+
+/// In band, poller -> decoder -> dedup-keeper: these ids were deleted, every poll that could still bring one of them
+/// has passed, and that is recorded. They need not be remembered.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Forget(pub Vec<Fingerprint>);
+
+/// In band, poller -> decoder -> dedup-keeper -> sink-writer: the lane ends here.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct End(pub LaneId);
+
+/// Supervisor -> poller: receive no more, hand on what was received, then end.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Drain;
+
+/// Poller -> checkpointer: do not wait for the interval; half of `max_unacknowledged` is used.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct CheckpointSoon;
+
+/// Sink-writer -> checkpointer: every lane has ended and everything is written.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct AllEnded;
+
+/// Checkpointer -> sink-writer, step 1: close the epoch.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Seal(pub Epoch);
+
+/// Sink-writer -> checkpointer, step 2: the epoch's rows are durable, or staged durably.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Sealed {
+    /// None if nothing was written and nothing disposed of since the last one.
+    pub epoch: Option<SealedEpoch>,
+}
+
+/// What an epoch holds.
+pub struct SealedEpoch {
+    pub epoch: Epoch,
+    pub tokens: Vec<Token>,
+    /// Every message disposed of: written, filtered, skipped.
+    pub disposed: Vec<Fingerprint>,
+}
+
+/// Checkpointer -> sink-writer, step 4: the tokens are in the store.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Commit(pub Vec<Token>);
+
+/// Sink-writer -> checkpointer: step 4 is done.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Committed;
+
+/// Checkpointer -> poller, step 5: these messages are checkpointed; delete them with their newest receipt.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Acknowledge(pub Vec<Fingerprint>);
+
+/// Poller -> checkpointer: the service confirmed these deletes, and every poll begun before that has ended.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Confirmed(pub Vec<Fingerprint>);
+
+/// Checkpointer -> poller: these confirmed deletes are in the store.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Recorded(pub Vec<Fingerprint>);
+
+/// Checkpointer -> dedup-keeper: these messages are checkpointed; `stamp_ms` is the pipeline's up time.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Settled {
+    pub ids: Vec<Fingerprint>,
+    pub stamp_ms: u64,
+}
+
+/// Dedup-keeper -> checkpointer: redeliveries of messages already checkpointed.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Redelivered(pub Vec<Fingerprint>);
+
+/// Checkpointer -> dedup-keeper: every id that is settled and not forgotten, with its stamp.
+#[derive(Message)]
+#[rtype(result = "Vec<(Fingerprint, u64)>")]
+pub struct Live;
+
+/// Checkpointer -> poller: tell me when every acknowledgement asked for has been answered.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct AwaitAcknowledged;
+
+/// Poller -> checkpointer: the answer.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct AllAcknowledged;
+
+/// What a spawned operation of the sink brought back.
+pub type SinkResult<T> = Result<T, Fault>;

@@ -1,0 +1,369 @@
+//! The poller: receives, hands on as credits allow, and acknowledges what a checkpoint has made durable.
+//!
+//! A singleton per queue. Polls and deletes run as spawned futures, never inside a handler, so that a drain never
+//! waits behind a long poll.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use actix::prelude::*;
+use tracing::{Instrument, Span};
+
+use super::{
+    checkpointer::Checkpointer, decoder::Decoder, ledger::Ledger, messages::*, report::Reporter, retry::retrying,
+};
+use crate::{
+    connector::{Acknowledged, Opened},
+    model::{Body, Credit, Credits, Fault, FaultKind, Fingerprint, LaneId, Message as SourceMessage, Receipt, SourceIdentity},
+    telemetry::Vitals,
+};
+
+pub const NAME: &str = "poller";
+
+/// An empty answer sooner than this is not a long poll that ran its time: without a pause it would be a busy loop
+/// (and a bill) against the service.
+const QUICK: Duration = Duration::from_millis(200);
+/// The longest pause after quick empty answers.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How often receipts are looked at for extension.
+const EXTENSION_TICK: Duration = Duration::from_secs(1);
+/// Extensions under way at once; each is a call of its own.
+const EXTENSIONS: usize = 4;
+
+/// See the module.
+pub struct Poller {
+    pub lane: LaneId,
+    pub source: SourceIdentity,
+    pub opened: Opened,
+    pub credits: Credits,
+    /// `checkpoint.max_unacknowledged`
+    pub limit: usize,
+    pub decoder: Addr<Decoder>,
+    pub checkpointer: Addr<Checkpointer>,
+    pub reporter: Reporter,
+    pub vitals: Arc<Vitals>,
+    pub span: Span,
+    pub work: Work,
+}
+
+/// What the poller keeps track of.
+#[derive(Default)]
+pub struct Work {
+    ledger: Ledger,
+    /// Polls begun and not yet handed on; the handle while the call is under way, none while waiting for a credit.
+    polls: BTreeMap<u64, Option<SpawnHandle>>,
+    next_poll: u64,
+    /// Pulls handed on so far: the positions of this lane.
+    handed: u64,
+    quick_empties: u32,
+    /// Ids whose delete was confirmed, with the first poll that began after that and so cannot bring them any more.
+    confirmed: VecDeque<(u64, Vec<Fingerprint>)>,
+    deletes: usize,
+    extensions: usize,
+    asked_for_checkpoint: bool,
+    draining: bool,
+    ended: bool,
+    awaiting: bool,
+}
+
+impl Poller {
+    fn pump_polls(&mut self, ctx: &mut Context<Self>) {
+        while !self.work.draining && self.work.polls.len() < self.opened.concurrency && self.work.ledger.len() < self.limit {
+            self.start_poll(ctx);
+        }
+    }
+
+    fn start_poll(&mut self, ctx: &mut Context<Self>) {
+        let number = self.work.next_poll;
+        self.work.next_poll += 1;
+        let pause = match self.work.quick_empties {
+            0 => Duration::ZERO,
+            n => LONGEST_PAUSE.min(Duration::from_millis(50) * 2u32.saturating_pow(n.min(8))),
+        };
+        let (reader, vitals, reporter) = (Arc::clone(&self.opened.reader), Arc::clone(&self.vitals), self.reporter.clone());
+        let poll = async move {
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+            }
+            let begun = Instant::now();
+            let messages = retrying(&vitals, &reporter, "poll", None, || reader.poll()).await?;
+            Ok((messages, begun.elapsed()))
+        };
+        let handle = ctx.spawn(
+            wrap_future(poll.instrument(self.span.clone()))
+                .map(move |result, poller: &mut Self, ctx| poller.polled(number, result, ctx)),
+        );
+        self.work.polls.insert(number, Some(handle));
+    }
+
+    fn polled(&mut self, number: u64, result: Result<(Vec<SourceMessage>, Duration), Fault>, ctx: &mut Context<Self>) {
+        let (messages, took) = match result {
+            Ok(answer) => answer,
+            Err(fault) => return self.fail(fault, ctx),
+        };
+        fail::fail_point!("poller.polled");
+        self.vitals.metrics.polls.inc();
+        if messages.is_empty() {
+            self.work.quick_empties = if took < QUICK { self.work.quick_empties + 1 } else { 0 };
+            return self.finish_poll(number, ctx);
+        }
+        self.work.quick_empties = 0;
+        self.work.polls.insert(number, None);
+        let (messages, bytes) = self.register(messages);
+        self.note_unacknowledged();
+        let credits = self.credits.clone();
+        ctx.spawn(wrap_future(async move { credits.take(bytes).await }).map(move |credit, poller: &mut Self, ctx| {
+            match credit {
+                Some(credit) => poller.hand_on(number, messages, credit, ctx),
+                None => poller.fail(Fault::restart(FaultKind::Bug, "the credits were closed"), ctx),
+            }
+        }));
+    }
+
+    /// Receipts go into the ledger at once, whatever waits for a credit: they are what a delete needs.
+    fn register(&mut self, messages: Vec<SourceMessage>) -> (Vec<(Fingerprint, SourceMessage)>, usize) {
+        let now = Instant::now();
+        let mut bytes = 0;
+        let mut known = Vec::with_capacity(messages.len());
+        for mut message in messages {
+            let id = Fingerprint::of_message(&self.source, &message.id);
+            if let Some(receipt) = message.receipt.take() {
+                self.work.ledger.received(id, receipt, now);
+            }
+            if let Body::Bytes(body) = &message.body {
+                bytes += body.len();
+            }
+            known.push((id, message));
+        }
+        self.vitals.metrics.received.inc_by(known.len() as u64);
+        self.vitals.metrics.received_bytes.inc_by(bytes as u64);
+        (known, bytes)
+    }
+
+    fn hand_on(&mut self, number: u64, messages: Vec<(Fingerprint, SourceMessage)>, credit: Credit, ctx: &mut Context<Self>) {
+        let range = self.work.handed..self.work.handed + 1;
+        self.work.handed = range.end;
+        self.decoder.do_send(Pulled { lane: self.lane.clone(), range, messages, credit });
+        self.finish_poll(number, ctx);
+    }
+
+    fn finish_poll(&mut self, number: u64, ctx: &mut Context<Self>) {
+        self.work.polls.remove(&number);
+        self.send_confirmed();
+        if self.work.draining {
+            self.end_if_done();
+        } else {
+            self.pump_polls(ctx);
+        }
+    }
+
+    /// A poll that began before a delete was confirmed may still bring a copy of the message. Until it has ended the
+    /// confirmation is held back, so that neither the store nor the dedup-keeper forgets the id too soon.
+    fn send_confirmed(&mut self) {
+        let oldest = self.work.polls.keys().next().copied().unwrap_or(u64::MAX);
+        while let Some((first_clean, _)) = self.work.confirmed.front()
+            && *first_clean <= oldest
+            && let Some((_, mut ids)) = self.work.confirmed.pop_front()
+        {
+            // A copy that did come has a delete of its own to be confirmed first.
+            ids.retain(|id| !self.work.ledger.holds(*id));
+            if !ids.is_empty() {
+                self.checkpointer.do_send(Confirmed(ids));
+            }
+        }
+    }
+
+    fn end_if_done(&mut self) {
+        if self.work.polls.is_empty() && !self.work.ended {
+            self.work.ended = true;
+            self.decoder.do_send(End(self.lane.clone()));
+        }
+    }
+
+    fn note_unacknowledged(&mut self) {
+        let held = self.work.ledger.len();
+        self.vitals.metrics.unacknowledged.set(i64::try_from(held).unwrap_or(i64::MAX));
+        if held >= self.limit.div_ceil(2) && !self.work.asked_for_checkpoint {
+            self.work.asked_for_checkpoint = true;
+            self.checkpointer.do_send(CheckpointSoon);
+        }
+    }
+
+    fn pump_deletes(&mut self, ctx: &mut Context<Self>) {
+        while self.work.deletes < self.opened.concurrency.max(1) {
+            let batch = self.work.ledger.take(self.opened.acknowledger.most());
+            if batch.is_empty() {
+                break;
+            }
+            self.work.deletes += 1;
+            self.delete(batch, ctx);
+        }
+        if self.work.awaiting && self.work.ledger.is_idle() {
+            self.work.awaiting = false;
+            self.checkpointer.do_send(AllAcknowledged);
+        }
+    }
+
+    fn delete(&mut self, batch: Vec<(Fingerprint, Receipt)>, ctx: &mut Context<Self>) {
+        let (vitals, reporter) = (Arc::clone(&self.vitals), self.reporter.clone());
+        let acknowledger = Arc::clone(&self.opened.acknowledger);
+        let delete = async move {
+            let receipts: Vec<Receipt> = batch.iter().map(|(_, receipt)| receipt.clone()).collect();
+            let times = Some(acknowledger.retries() as usize);
+            let result = retrying(&vitals, &reporter, "acknowledge", times, || acknowledger.acknowledge(&receipts)).await;
+            (batch, result)
+        };
+        ctx.spawn(
+            wrap_future(delete.instrument(self.span.clone()))
+                .map(|(batch, result), poller: &mut Self, ctx| poller.deleted(batch, result, ctx)),
+        );
+    }
+
+    fn deleted(
+        &mut self,
+        batch: Vec<(Fingerprint, Receipt)>,
+        result: Result<Vec<Acknowledged>, Fault>,
+        ctx: &mut Context<Self>,
+    ) {
+        self.work.deletes -= 1;
+        let metrics = &self.vitals.metrics;
+        let outcomes = match result {
+            Ok(outcomes) => outcomes,
+            Err(fault) => {
+                // The messages come back, are recognised, and are deleted with their new receipt.
+                let _in_span = self.span.enter();
+                tracing::warn!(messages = batch.len(), error = %fault, "a delete was given up; the messages will come back");
+                metrics.delete_failed.inc_by(batch.len() as u64);
+                Vec::new()
+            }
+        };
+        let mut outcomes = outcomes.into_iter();
+        let mut confirmed = Vec::new();
+        for (id, receipt) in &batch {
+            let gone = self.work.ledger.answered(*id, receipt);
+            match outcomes.next() {
+                Some(Acknowledged::Deleted) => {
+                    metrics.deleted.inc();
+                    if gone {
+                        confirmed.push(*id);
+                    }
+                }
+                Some(Acknowledged::Unknown) => metrics.delete_unknown.inc(),
+                Some(Acknowledged::Refused(reason)) => {
+                    metrics.delete_failed.inc();
+                    self.span.in_scope(|| tracing::warn!(reason, "the service refused a delete"));
+                }
+                None => {}
+            }
+        }
+        if !confirmed.is_empty() {
+            self.work.confirmed.push_back((self.work.next_poll, confirmed));
+            self.send_confirmed();
+        }
+        self.note_unacknowledged();
+        self.pump_deletes(ctx);
+        self.pump_polls(ctx);
+    }
+
+    /// Extends deliveries that would run out before the next checkpoint is likely to be through.
+    fn extend(&mut self, ctx: &mut Context<Self>) {
+        let Some(timeout) = self.opened.facts.visibility_timeout.filter(|_| self.opened.acknowledger.extends()) else {
+            return;
+        };
+        let free = EXTENSIONS.saturating_sub(self.work.extensions);
+        for (id, receipt) in self.work.ledger.take_expiring(Instant::now(), timeout / 3, free) {
+            self.work.extensions += 1;
+            let acknowledger = Arc::clone(&self.opened.acknowledger);
+            let extend = async move { acknowledger.extend(&receipt, timeout).await };
+            ctx.spawn(wrap_future(extend).map(move |result, poller: &mut Self, ctx| poller.extended(id, result, ctx)));
+        }
+    }
+
+    fn extended(&mut self, id: Fingerprint, result: Result<Option<Receipt>, Fault>, ctx: &mut Context<Self>) {
+        self.work.extensions -= 1;
+        let receipt = match result {
+            Ok(Some(receipt)) => {
+                self.vitals.metrics.extended.inc();
+                Some(receipt)
+            }
+            Ok(None) => {
+                self.vitals.metrics.extend_failed.inc();
+                None
+            }
+            Err(fault) => {
+                self.vitals.metrics.extend_failed.inc();
+                self.span.in_scope(|| tracing::warn!(error = %fault, "a visibility timeout could not be extended"));
+                None
+            }
+        };
+        self.work.ledger.extended(id, receipt, Instant::now());
+        self.pump_deletes(ctx);
+        self.extend(ctx);
+    }
+
+    fn fail(&mut self, fault: Fault, ctx: &mut Context<Self>) {
+        self.reporter.fault(NAME, fault);
+        ctx.stop();
+    }
+}
+
+impl Actor for Poller {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        ctx.run_interval(EXTENSION_TICK, |poller, ctx| poller.extend(ctx));
+        self.pump_polls(ctx);
+    }
+}
+
+impl Handler<Acknowledge> for Poller {
+    type Result = ();
+
+    fn handle(&mut self, Acknowledge(ids): Acknowledge, ctx: &mut Self::Context) {
+        fail::fail_point!("poller.acknowledge");
+        self.work.asked_for_checkpoint = false;
+        for id in ids {
+            self.work.ledger.want(id);
+        }
+        self.pump_deletes(ctx);
+        self.note_unacknowledged();
+    }
+}
+
+impl Handler<Recorded> for Poller {
+    type Result = ();
+
+    fn handle(&mut self, Recorded(ids): Recorded, _: &mut Self::Context) {
+        // In band, so that it arrives behind everything handed on so far.
+        self.decoder.do_send(Forget(ids));
+    }
+}
+
+impl Handler<AwaitAcknowledged> for Poller {
+    type Result = ();
+
+    fn handle(&mut self, _: AwaitAcknowledged, ctx: &mut Self::Context) {
+        self.work.awaiting = true;
+        self.pump_deletes(ctx);
+    }
+}
+
+impl Handler<Drain> for Poller {
+    type Result = ();
+
+    fn handle(&mut self, _: Drain, ctx: &mut Self::Context) {
+        self.work.draining = true;
+        // What a cancelled poll may have received comes back when its visibility timeout runs out.
+        let under_way: Vec<u64> = self.work.polls.iter().filter(|(_, poll)| poll.is_some()).map(|(n, _)| *n).collect();
+        for number in under_way {
+            if let Some(Some(handle)) = self.work.polls.remove(&number) {
+                ctx.cancel_future(handle);
+            }
+        }
+        self.send_confirmed();
+        self.end_if_done();
+    }
+}

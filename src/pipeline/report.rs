@@ -1,0 +1,69 @@
+//! What a generation tells the supervisor's side of its pipeline.
+
+use actix::prelude::*;
+
+use super::{child::ExitReason, generation::Controls};
+use crate::model::{Fault, Generation, Slot};
+
+/// Something that happened in a generation.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Report {
+    /// The pipeline's slot.
+    pub slot: Slot,
+    /// Counts the starts of this pipeline in this process, so that a late word of an old generation is known as such.
+    pub attempt: u64,
+    /// What happened.
+    pub event: Event,
+}
+
+/// See [`Report`].
+pub enum Event {
+    /// The number of the generation is durable; opening goes on.
+    Numbered(Generation),
+    /// The tree is wired and polling.
+    Running(Controls),
+    /// An operation is being retried, or works again.
+    HealthChanged,
+    /// The generation cannot go on.
+    Fault {
+        /// Which actor.
+        actor: &'static str,
+        /// Why.
+        fault: Fault,
+    },
+    /// A message that can never be processed, under `on_error: fail`: drain what its neighbours need, then Failed.
+    Poison(Fault),
+    /// Everything received is written, checkpointed and acknowledged.
+    Drained,
+    /// An actor is gone.
+    Exited {
+        /// Which.
+        actor: &'static str,
+        /// How.
+        reason: ExitReason,
+    },
+}
+
+/// Reports for one generation.
+#[derive(Clone)]
+pub struct Reporter {
+    /// The supervisor's side of the pipeline.
+    pub to: Recipient<Report>,
+    /// See [`Report::slot`].
+    pub slot: Slot,
+    /// See [`Report::attempt`].
+    pub attempt: u64,
+}
+
+impl Reporter {
+    /// Sends an event; if the supervisor is gone there is nobody left to tell.
+    pub fn event(&self, event: Event) {
+        self.to.do_send(Report { slot: self.slot, attempt: self.attempt, event });
+    }
+
+    /// Sends a fault of an actor.
+    pub fn fault(&self, actor: &'static str, fault: Fault) {
+        self.event(Event::Fault { actor, fault });
+    }
+}

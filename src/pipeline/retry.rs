@@ -1,0 +1,57 @@
+//! Expected trouble: retried inside the actor with jittered backoff, counted, visible as Degraded.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use backon::{ExponentialBuilder, Retryable};
+
+use super::report::{Event, Reporter};
+use crate::{
+    model::{Fault, FaultKind, Mend},
+    telemetry::Vitals,
+};
+
+/// The first pause; the services recommend 1 s, jitter adds up to as much again.
+const FIRST: Duration = Duration::from_millis(500);
+/// The longest pause, halfway to the services' recommended 60 s: an operator waits for it after mending the cause.
+const LONGEST: Duration = Duration::from_secs(30);
+/// Clock skew and refused signatures do not pass by themselves soon: asking faster only fills logs.
+const SLOW: Duration = Duration::from_secs(10);
+
+/// Calls until it works, or until it fails in a way that trying again cannot mend, or `times` retries are used up.
+pub async fn retrying<T, F>(
+    vitals: &Arc<Vitals>,
+    reporter: &Reporter,
+    operation: &'static str,
+    times: Option<usize>,
+    call: impl FnMut() -> F,
+) -> Result<T, Fault>
+where
+    F: Future<Output = Result<T, Fault>>,
+{
+    let backoff = ExponentialBuilder::new().with_min_delay(FIRST).with_max_delay(LONGEST).with_jitter();
+    let backoff = match times {
+        Some(times) => backoff.with_max_times(times),
+        None => backoff.without_max_times(),
+    };
+    let result = call
+        .retry(backoff)
+        .sleep(tokio::time::sleep)
+        .when(|fault: &Fault| fault.mend == Mend::Retry)
+        .adjust(|fault, pause| match fault.kind {
+            FaultKind::Clock | FaultKind::Credentials => pause.map(|pause| pause.max(SLOW)),
+            _ => pause,
+        })
+        .notify(|fault, pause| {
+            tracing::warn!(operation, kind = fault.kind.label(), again_in = ?pause, error = %fault, "will be tried again");
+            vitals.trouble(operation, fault);
+            reporter.event(Event::HealthChanged);
+        })
+        .await;
+    if vitals.mended(operation) {
+        if result.is_ok() {
+            tracing::info!(operation, "works again");
+        }
+        reporter.event(Event::HealthChanged);
+    }
+    result
+}

@@ -1,0 +1,302 @@
+//! The sink-writer: one queue of Write, Seal, Commit and End, one operation of the sink in flight.
+//!
+//! Positions and ids join the epoch when their write has *returned*; so when everything written has been made
+//! durable, the epoch holds exactly what that stands for.
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    sync::Arc,
+};
+
+use actix::prelude::*;
+use arrow_array::RecordBatch;
+use tracing::{Instrument, Span};
+
+use super::{
+    checkpointer::Checkpointer,
+    messages::*,
+    report::{Event, Reporter},
+    retry::retrying,
+};
+use crate::{
+    connector::{RowReject, Sink},
+    connectors::{OnError, RowShape},
+    model::{Batch, Disposition, Epoch, Fault, FaultKind, Fingerprint, LaneId, Mend, Token},
+    telemetry::Vitals,
+};
+
+pub const NAME: &str = "sink-writer";
+
+/// See the module.
+pub struct SinkWriter {
+    /// Away while an operation is in flight.
+    pub sink: Option<Box<dyn Sink>>,
+    /// From the source's columns to the sink's.
+    pub shape: RowShape,
+    pub on_error: OnError,
+    /// Lanes that have not ended.
+    pub lanes: HashSet<LaneId>,
+    pub checkpointer: Addr<Checkpointer>,
+    pub reporter: Reporter,
+    pub vitals: Arc<Vitals>,
+    pub span: Span,
+    pub work: Work,
+}
+
+/// What waits and what the open epoch holds.
+#[derive(Default)]
+pub struct Work {
+    queue: VecDeque<Operation>,
+    disposed: Vec<Fingerprint>,
+    written: u64,
+    /// Where the last batch of each lane ended.
+    ends: HashMap<LaneId, u64>,
+    poisoned: bool,
+}
+
+enum Operation {
+    Write(Batch),
+    Seal(Epoch),
+    Commit(Vec<Token>),
+    End(LaneId),
+}
+
+/// What an operation in flight brings back beside the sink.
+enum Done {
+    Written(Batch, Vec<RowReject>),
+    Prepared(Epoch, Option<Token>),
+    Committed,
+}
+
+impl SinkWriter {
+    fn push(&mut self, operation: Operation, ctx: &mut Context<Self>) {
+        self.work.queue.push_back(operation);
+        self.pump(ctx);
+    }
+
+    fn pump(&mut self, ctx: &mut Context<Self>) {
+        while self.sink.is_some()
+            && let Some(operation) = self.work.queue.pop_front()
+        {
+            if let Err(fault) = self.begin(operation, ctx) {
+                self.fail(fault, ctx);
+                return;
+            }
+        }
+    }
+
+    fn begin(&mut self, operation: Operation, ctx: &mut Context<Self>) -> Result<(), Fault> {
+        match operation {
+            Operation::Write(batch) => {
+                self.check_gap(&batch)?;
+                if batch.rows.num_rows() == 0 {
+                    self.written(batch, Vec::new());
+                    return Ok(());
+                }
+                let rows = self.shape.apply(&batch.rows)?;
+                self.run(ctx, async move |sink, vitals, reporter| write(sink, vitals, reporter, batch, rows).await);
+            }
+            Operation::Seal(epoch) if self.work.written == 0 => self.seal(epoch, None),
+            Operation::Seal(epoch) => self.run(ctx, async move |mut sink, vitals, reporter| {
+                let result = prepare(&mut sink, &vitals, &reporter, epoch).await;
+                (sink, result)
+            }),
+            Operation::Commit(tokens) => self.run(ctx, async move |mut sink, vitals, reporter| {
+                let result = commit(&mut sink, &vitals, &reporter, &tokens).await;
+                (sink, result)
+            }),
+            Operation::End(lane) => {
+                self.lanes.remove(&lane);
+                if self.lanes.is_empty() {
+                    self.checkpointer.do_send(AllEnded);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs one operation with the sink, which is away until it is done.
+    fn run<F>(&mut self, ctx: &mut Context<Self>, operation: F)
+    where
+        F: AsyncFnOnce(Box<dyn Sink>, Arc<Vitals>, Reporter) -> (Box<dyn Sink>, Result<Done, Fault>) + 'static,
+    {
+        let Some(sink) = self.sink.take() else { return };
+        let (vitals, reporter) = (Arc::clone(&self.vitals), self.reporter.clone());
+        let run = async move { operation(sink, vitals, reporter).await };
+        ctx.spawn(wrap_future(run.instrument(self.span.clone())).map(|(sink, result), writer: &mut Self, ctx| {
+            writer.sink = Some(sink);
+            match result {
+                Ok(Done::Written(batch, refused)) => writer.written(batch, refused),
+                Ok(Done::Prepared(epoch, token)) => writer.seal(epoch, token),
+                Ok(Done::Committed) => writer.checkpointer.do_send(Committed),
+                Err(fault) => return writer.fail(fault, ctx),
+            }
+            writer.pump(ctx);
+        }));
+    }
+
+    fn check_gap(&mut self, batch: &Batch) -> Result<(), Fault> {
+        let begins_at = batch.range.start;
+        match self.work.ends.insert(batch.lane.clone(), batch.range.end) {
+            Some(expected) if expected != begins_at => Err(Fault::restart(
+                FaultKind::Bug,
+                format!("lane {}: a batch begins at {begins_at}, but the one before it ended at {expected}", batch.lane),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The write has returned: its messages belong to the open epoch now.
+    fn written(&mut self, batch: Batch, refused: Vec<RowReject>) {
+        self.work.written += batch.rows.num_rows() as u64;
+        self.vitals.metrics.rows_written.inc_by((batch.rows.num_rows() - refused.len()) as u64);
+        let mut reasons: HashMap<u32, String> = batch.rejects.into_iter().map(|r| (r.message, r.reason)).collect();
+        for reject in refused {
+            if let Some(origin) = batch.origin.get(reject.row) {
+                reasons.entry(origin.message).or_insert(reject.reason);
+            }
+        }
+        for (index, message) in batch.messages.iter().enumerate() {
+            if message.disposition == Disposition::Duplicate {
+                continue;
+            }
+            let reason = u32::try_from(index).ok().and_then(|index| reasons.get(&index));
+            if let Some(reason) = reason
+                && !self.reject(&message.id, reason)
+            {
+                continue;
+            }
+            self.work.disposed.push(message.fingerprint);
+        }
+    }
+
+    /// Answers whether the message is disposed of by being skipped.
+    fn reject(&mut self, id: &str, reason: &str) -> bool {
+        self.vitals.metrics.rejects.inc();
+        let _in_span = self.span.enter();
+        match self.on_error {
+            OnError::Skip => {
+                tracing::warn!(message_id = id, reason, "skipped a message");
+                true
+            }
+            OnError::Fail => {
+                tracing::error!(message_id = id, reason, "a message cannot be processed");
+                if !self.work.poisoned {
+                    self.work.poisoned = true;
+                    let text = format!("message {id} cannot be processed: {reason} (on_error: fail)");
+                    self.reporter.event(Event::Poison(Fault::never(FaultKind::Poison, text)));
+                }
+                false
+            }
+        }
+    }
+
+    fn seal(&mut self, epoch: Epoch, token: Option<Token>) {
+        let disposed = std::mem::take(&mut self.work.disposed);
+        self.work.written = 0;
+        let sealed = SealedEpoch { epoch, tokens: token.into_iter().collect(), disposed };
+        let empty = sealed.disposed.is_empty() && sealed.tokens.is_empty();
+        self.checkpointer.do_send(Sealed { epoch: (!empty).then_some(sealed) });
+    }
+
+    fn fail(&mut self, fault: Fault, ctx: &mut Context<Self>) {
+        self.reporter.fault(NAME, fault);
+        ctx.stop();
+    }
+}
+
+async fn write(
+    mut sink: Box<dyn Sink>,
+    vitals: Arc<Vitals>,
+    reporter: Reporter,
+    batch: Batch,
+    rows: RecordBatch,
+) -> (Box<dyn Sink>, Result<Done, Fault>) {
+    fail::fail_point!("sink.write");
+    let result = with_retries(&mut sink, &vitals, &reporter, "write", async |sink| sink.write(&rows).await).await;
+    (sink, result.map(|refused| Done::Written(batch, refused)))
+}
+
+async fn prepare(
+    sink: &mut Box<dyn Sink>,
+    vitals: &Arc<Vitals>,
+    reporter: &Reporter,
+    epoch: Epoch,
+) -> Result<Done, Fault> {
+    fail::fail_point!("sink.before_prepare");
+    let token = with_retries(sink, vitals, reporter, "prepare", async |sink| sink.prepare(epoch).await).await?;
+    fail::fail_point!("sink.after_prepare");
+    Ok(Done::Prepared(epoch, token))
+}
+
+async fn commit(
+    sink: &mut Box<dyn Sink>,
+    vitals: &Arc<Vitals>,
+    reporter: &Reporter,
+    tokens: &[Token],
+) -> Result<Done, Fault> {
+    fail::fail_point!("sink.before_commit");
+    for token in tokens {
+        with_retries(sink, vitals, reporter, "commit", async |sink| sink.commit(token).await).await?;
+    }
+    fail::fail_point!("sink.after_commit");
+    Ok(Done::Committed)
+}
+
+/// A sink that asks for a retry of the same call gets it; the pipeline is Degraded meanwhile.
+async fn with_retries<T>(
+    sink: &mut Box<dyn Sink>,
+    vitals: &Arc<Vitals>,
+    reporter: &Reporter,
+    operation: &'static str,
+    call: impl AsyncFn(&mut Box<dyn Sink>) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let sink = tokio::sync::Mutex::new(sink);
+    retrying(vitals, reporter, operation, None, || async {
+        let mut sink = sink.lock().await;
+        call(&mut sink).await
+    })
+    .await
+    .map_err(|fault| match fault.mend {
+        Mend::Never => fault,
+        _ => Fault { mend: Mend::Restart, ..fault },
+    })
+}
+
+impl Actor for SinkWriter {
+    type Context = Context<Self>;
+}
+
+impl Handler<Rows> for SinkWriter {
+    type Result = ();
+
+    fn handle(&mut self, Rows(batch): Rows, ctx: &mut Self::Context) {
+        self.push(Operation::Write(batch), ctx);
+    }
+}
+
+impl Handler<Seal> for SinkWriter {
+    type Result = ();
+
+    fn handle(&mut self, Seal(epoch): Seal, ctx: &mut Self::Context) {
+        self.push(Operation::Seal(epoch), ctx);
+    }
+}
+
+impl Handler<Commit> for SinkWriter {
+    type Result = ();
+
+    fn handle(&mut self, Commit(tokens): Commit, ctx: &mut Self::Context) {
+        // Ahead of waiting writes: a commit needs none of them, and what it holds up is an acknowledgement.
+        self.work.queue.push_front(Operation::Commit(tokens));
+        self.pump(ctx);
+    }
+}
+
+impl Handler<End> for SinkWriter {
+    type Result = ();
+
+    fn handle(&mut self, End(lane): End, ctx: &mut Self::Context) {
+        self.push(Operation::End(lane), ctx);
+    }
+}

@@ -1,0 +1,159 @@
+//! What the rest of the program may ask of the supervisor, without knowing an actor.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
+};
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::Serialize;
+
+use super::State;
+use crate::{
+    model::{Disposition, Slot},
+    telemetry::{Metrics, Vitals},
+};
+
+/// Reads the state of all pipelines.
+#[derive(Clone)]
+pub struct Handle {
+    /// Everything counted.
+    pub metrics: Arc<Metrics>,
+    board: Board,
+}
+
+/// The pipelines as they last described themselves.
+#[derive(Clone, Default)]
+pub(super) struct Board(Arc<Mutex<BTreeMap<Slot, Entry>>>);
+
+#[derive(Clone)]
+pub(super) struct Entry {
+    pub name: String,
+    pub file: String,
+    pub source: Option<String>,
+    pub sink: Option<String>,
+    pub state: State,
+    pub since: SystemTime,
+    pub generation: Option<u64>,
+    pub restarts: u64,
+    pub last_error: Option<String>,
+    pub vitals: Arc<Vitals>,
+}
+
+impl Board {
+    fn entries(&self) -> MutexGuard<'_, BTreeMap<Slot, Entry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn publish(&self, slot: Slot, entry: Entry) {
+        self.entries().insert(slot, entry);
+    }
+}
+
+impl Handle {
+    pub(super) fn new(metrics: Arc<Metrics>, board: Board) -> Self {
+        Self { metrics, board }
+    }
+
+    /// Every pipeline, by slot.
+    pub fn pipelines(&self) -> Vec<PipelineStatus> {
+        let entries = self.board.entries().clone();
+        entries.into_iter().map(|(slot, entry)| PipelineStatus::of(slot, entry)).collect()
+    }
+}
+
+/// One pipeline, as `/api/pipelines` shows it.
+#[derive(Debug, Clone, Serialize)]
+pub struct PipelineStatus {
+    /// Its name.
+    pub name: String,
+    /// Its slot.
+    pub slot: Slot,
+    /// Its state.
+    pub state: State,
+    /// When it entered the state, RFC 3339 in UTC.
+    pub since: String,
+    /// The number of its current or last generation.
+    pub generation: Option<u64>,
+    /// Restarts since the process began.
+    pub restarts: u64,
+    /// The last fault that ended a generation, or why the definition is not valid.
+    pub last_error: Option<String>,
+    /// What is being retried now.
+    pub troubles: Vec<String>,
+    /// The last durable checkpoint of this process.
+    pub last_checkpoint: Option<CheckpointStatus>,
+    /// What was counted since the process began.
+    pub counts: Counts,
+    /// The definition.
+    pub file: String,
+    /// What it reads.
+    pub source: Option<String>,
+    /// Where it writes.
+    pub sink: Option<String>,
+}
+
+/// See [`PipelineStatus::last_checkpoint`].
+#[derive(Debug, Clone, Serialize)]
+pub struct CheckpointStatus {
+    /// Its number.
+    pub epoch: u64,
+    /// When, RFC 3339 in UTC.
+    pub at: String,
+}
+
+/// See [`PipelineStatus::counts`].
+#[derive(Debug, Clone, Serialize)]
+#[allow(missing_docs, reason = "named as the metrics they are read from")]
+pub struct Counts {
+    pub received: u64,
+    pub duplicates: u64,
+    pub filtered: u64,
+    pub ignored: u64,
+    pub rejected: u64,
+    pub rows_written: u64,
+    pub deleted: u64,
+    pub failed_deletes: u64,
+    pub unacknowledged: i64,
+    pub checkpoints: u64,
+}
+
+impl PipelineStatus {
+    fn of(slot: Slot, entry: Entry) -> Self {
+        let metrics = &entry.vitals.metrics;
+        Self {
+            slot,
+            since: rfc3339(entry.since),
+            last_checkpoint: entry
+                .vitals
+                .last_checkpoint()
+                .map(|last| CheckpointStatus { epoch: last.epoch.0, at: rfc3339(last.at) }),
+            troubles: entry.vitals.troubles(),
+            counts: Counts {
+                received: metrics.received.get(),
+                duplicates: metrics.message(Disposition::Duplicate).get(),
+                filtered: metrics.message(Disposition::Filtered).get(),
+                ignored: metrics.message(Disposition::Ignored).get(),
+                rejected: metrics.message(Disposition::Rejected).get(),
+                rows_written: metrics.rows_written.get(),
+                deleted: metrics.deleted.get(),
+                failed_deletes: metrics.delete_failed.get(),
+                unacknowledged: metrics.unacknowledged.get(),
+                checkpoints: metrics.checkpoints.get(),
+            },
+            name: entry.name,
+            state: entry.state,
+            generation: entry.generation,
+            restarts: entry.restarts,
+            last_error: entry.last_error,
+            file: entry.file,
+            source: entry.source,
+            sink: entry.sink,
+        }
+    }
+}
+
+fn rfc3339(at: SystemTime) -> String {
+    DateTime::<Utc>::from(at).to_rfc3339_opts(SecondsFormat::Millis, true)
+}

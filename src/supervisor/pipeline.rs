@@ -1,0 +1,400 @@
+//! The supervisor's side of one pipeline: its state machine. It lives on the main arbiter, where every `JoinHandle`
+//! and deadline of its generations is awaited.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
+
+use actix::prelude::*;
+use tokio::task::AbortHandle;
+
+use super::{
+    State,
+    budget::Budget,
+    handle::{Board, Entry},
+    pool::{ArbiterHandle, run_on},
+};
+use crate::{
+    connectors::Plan,
+    model::{Fault, FaultKind, Generation, Mend, Slot},
+    pipeline::{Child, Controls, Event, ExitReason, Report, Seed},
+    state::Store,
+    telemetry::Vitals,
+};
+
+/// After this a generation that was cut off counts as gone although an actor has not ended: whatever it still does is
+/// fenced by its number.
+const JOIN_DEADLINE: Duration = Duration::from_secs(10);
+
+/// The name under which the opening of a generation is awaited, like an actor.
+const START: &str = "start";
+
+/// What a pipeline is started with.
+pub struct Makings {
+    pub slot: Slot,
+    pub plan: Arc<Plan>,
+    pub file: String,
+    pub store: Store,
+    pub incarnation: String,
+    pub vitals: Arc<Vitals>,
+    pub arbiter: ArbiterHandle,
+    pub board: Board,
+    pub stopped: Recipient<PipelineStopped>,
+}
+
+/// See the module.
+pub struct Pipeline {
+    makings: Makings,
+    budget: Budget,
+    state: State,
+    since: SystemTime,
+    /// Starts so far in this process.
+    attempt: u64,
+    generation: Option<Generation>,
+    restarts: u64,
+    last_error: Option<String>,
+    controls: Option<Controls>,
+    /// Actors that have not ended, with what cuts them off.
+    alive: HashMap<&'static str, AbortHandle>,
+    /// What happens once the generation is gone; `None` while it is to go on.
+    outcome: Option<Outcome>,
+    timer: Option<SpawnHandle>,
+    /// A stop was asked for: nothing is started any more.
+    stop_asked: bool,
+    /// Nothing that was received is unfinished.
+    drained: bool,
+}
+
+/// What comes after a generation.
+#[derive(Debug, Clone)]
+enum Outcome {
+    Restart(Fault),
+    Fail(Fault),
+    Stop,
+}
+
+/// Supervisor -> pipeline: drain, then Stopped.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Stop;
+
+/// Supervisor -> pipeline: the deadline for draining has passed.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Cut;
+
+/// Pipeline -> supervisor: it is at rest.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct PipelineStopped {
+    pub slot: Slot,
+    /// Everything received was finished.
+    pub drained: bool,
+}
+
+impl Pipeline {
+    pub fn new(makings: Makings) -> Self {
+        Self {
+            budget: Budget::new(makings.plan.restart),
+            makings,
+            state: State::Starting,
+            since: SystemTime::now(),
+            attempt: 0,
+            generation: None,
+            restarts: 0,
+            last_error: None,
+            controls: None,
+            alive: HashMap::new(),
+            outcome: None,
+            timer: None,
+            stop_asked: false,
+            drained: true,
+        }
+    }
+
+    fn enter(&mut self, next: State) {
+        if self.state != next {
+            if !self.state.may_become(next) {
+                tracing::error!(pipeline = %self.makings.plan.name, from = self.state.name(), to = next.name(), "refused an illegal transition");
+                return;
+            }
+            tracing::info!(pipeline = %self.makings.plan.name, generation = self.generation.map(|g| g.0), from = self.state.name(), to = next.name(), "state");
+            self.state = next;
+            self.since = SystemTime::now();
+        }
+        self.publish();
+    }
+
+    fn publish(&self) {
+        let plan = &self.makings.plan;
+        self.makings.vitals.metrics.set_state(self.state.name(), &State::NAMES);
+        self.makings.board.publish(
+            self.makings.slot,
+            Entry {
+                name: plan.name.to_string(),
+                file: self.makings.file.clone(),
+                source: Some(plan.source_identity.to_string()),
+                sink: Some(plan.sink_identity.to_string()),
+                state: self.state,
+                since: self.since,
+                generation: self.generation.map(|generation| generation.0),
+                restarts: self.restarts,
+                last_error: self.last_error.clone(),
+                vitals: Arc::clone(&self.makings.vitals),
+            },
+        );
+    }
+
+    fn begin(&mut self, ctx: &mut Context<Self>) {
+        self.attempt += 1;
+        self.outcome = None;
+        self.enter(State::Starting);
+        let makings = &self.makings;
+        let seed = Seed {
+            plan: Arc::clone(&makings.plan),
+            store: makings.store.clone(),
+            incarnation: makings.incarnation.clone(),
+            vitals: Arc::clone(&makings.vitals),
+            reporter: crate::pipeline::Reporter {
+                to: ctx.address().recipient(),
+                slot: makings.slot,
+                attempt: self.attempt,
+            },
+        };
+        let arbiter = makings.arbiter.clone();
+        let attempt = self.attempt;
+        let start = async move { run_on(&arbiter, move || crate::pipeline::open(seed)).await };
+        ctx.spawn(wrap_future(start).map(move |join, pipeline: &mut Self, ctx| match join {
+            Some(join) => pipeline.adopt(Child { actor: START, join }, attempt, ctx),
+            None => {
+                let fault = Fault::restart(FaultKind::Bug, "the arbiter is gone");
+                pipeline.end_with(START, fault, ctx);
+            }
+        }));
+    }
+
+    /// Awaits a child's end here, on the main arbiter.
+    fn adopt(&mut self, child: Child, attempt: u64, ctx: &mut Context<Self>) {
+        let Child { actor, join } = child;
+        self.alive.insert(actor, join.abort_handle());
+        if self.outcome.is_some() {
+            join.abort();
+        }
+        ctx.spawn(wrap_future(join).map(move |result, pipeline: &mut Self, ctx| {
+            if attempt == pipeline.attempt {
+                pipeline.exited(actor, ExitReason::of(result), ctx);
+            }
+        }));
+    }
+
+    fn exited(&mut self, actor: &'static str, reason: ExitReason, ctx: &mut Context<Self>) {
+        self.alive.remove(actor);
+        match reason {
+            ExitReason::Panicked(text) => {
+                self.end_with(actor, Fault::restart(FaultKind::Bug, format!("{actor} panicked: {text}")), ctx);
+            }
+            _ if self.outcome.is_none() && actor != START => {
+                self.end_with(actor, Fault::restart(FaultKind::Bug, format!("{actor} ended by itself")), ctx);
+            }
+            _ => {}
+        }
+        self.conclude_if_gone(ctx);
+    }
+
+    /// A fault ends the generation: cut off what is left, then restart or fail.
+    fn end_with(&mut self, actor: &'static str, fault: Fault, ctx: &mut Context<Self>) {
+        if matches!(self.outcome, Some(Outcome::Restart(_) | Outcome::Fail(_))) && self.state != State::Draining {
+            return;
+        }
+        tracing::error!(pipeline = %self.makings.plan.name, generation = self.generation.map(|g| g.0), actor, kind = fault.kind.label(), error = %fault, "a generation ends");
+        self.makings.vitals.metrics.fault(actor, fault.kind);
+        // A fault during a drain does not hide why the drain began.
+        if self.outcome.is_none() {
+            self.last_error = Some(format!("{actor}: {fault}"));
+            self.outcome = Some(match fault.mend {
+                Mend::Never => Outcome::Fail(fault),
+                Mend::Retry | Mend::Restart => Outcome::Restart(fault),
+            });
+        }
+        self.cut(ctx);
+    }
+
+    fn cut(&mut self, ctx: &mut Context<Self>) {
+        self.controls = None;
+        for abort in self.alive.values() {
+            abort.abort();
+        }
+        self.cancel_timer(ctx);
+        self.timer = Some(ctx.run_later(JOIN_DEADLINE, |pipeline, ctx| {
+            pipeline.timer = None;
+            let left: Vec<_> = pipeline.alive.drain().map(|(actor, _)| actor).collect();
+            tracing::error!(pipeline = %pipeline.makings.plan.name, ?left, "cut off, but not ended; its late words are refused");
+            pipeline.conclude_if_gone(ctx);
+        }));
+        self.conclude_if_gone(ctx);
+    }
+
+    fn cancel_timer(&mut self, ctx: &mut Context<Self>) {
+        if let Some(timer) = self.timer.take() {
+            ctx.cancel_future(timer);
+        }
+    }
+
+    fn conclude_if_gone(&mut self, ctx: &mut Context<Self>) {
+        if !self.alive.is_empty() || self.controls.is_some() {
+            return;
+        }
+        let Some(outcome) = self.outcome.take() else { return };
+        self.cancel_timer(ctx);
+        // Words of the generation that is gone are not meant for the next one.
+        self.attempt += 1;
+        self.makings.vitals.clear_troubles();
+        self.makings.vitals.metrics.unacknowledged.set(0);
+        match outcome {
+            _ if self.stop_asked => self.rest(State::Stopped),
+            Outcome::Stop => self.rest(State::Stopped),
+            Outcome::Fail(fault) => self.fail(&fault),
+            Outcome::Restart(fault) => match self.budget.spend(Instant::now()) {
+                Some(pause) => {
+                    self.enter(State::Backoff);
+                    self.timer = Some(ctx.run_later(pause, |pipeline, ctx| {
+                        pipeline.timer = None;
+                        pipeline.restarts += 1;
+                        pipeline.makings.vitals.metrics.restarts.inc();
+                        pipeline.begin(ctx);
+                    }));
+                }
+                None => self.fail(&fault),
+            },
+        }
+    }
+
+    fn fail(&mut self, fault: &Fault) {
+        tracing::error!(pipeline = %self.makings.plan.name, error = %fault, "the pipeline is Failed until someone restarts it");
+        self.enter(State::Failed);
+    }
+
+    fn rest(&mut self, state: State) {
+        self.enter(state);
+        self.makings.stopped.do_send(PipelineStopped { slot: self.makings.slot, drained: self.drained });
+    }
+
+    fn event(&mut self, event: Event, ctx: &mut Context<Self>) {
+        match event {
+            Event::Numbered(generation) => {
+                self.generation = Some(generation);
+                self.makings.vitals.metrics.generation.set(i64::try_from(generation.0).unwrap_or(i64::MAX));
+                self.publish();
+            }
+            Event::Running(controls) => self.running(controls, ctx),
+            Event::HealthChanged => self.health_changed(),
+            Event::Fault { actor, fault } => self.end_with(actor, fault, ctx),
+            Event::Poison(fault) if self.outcome.is_none() => {
+                self.last_error = Some(fault.to_string());
+                self.makings.vitals.metrics.fault("sink-writer", fault.kind);
+                self.drain(Outcome::Fail(fault), ctx);
+            }
+            Event::Poison(_) => {}
+            Event::Drained => self.drained(ctx),
+            Event::Exited { actor, reason } => self.exited(actor, reason, ctx),
+        }
+    }
+
+    fn running(&mut self, mut controls: Controls, ctx: &mut Context<Self>) {
+        for child in controls.children.drain(..) {
+            self.adopt(child, self.attempt, ctx);
+        }
+        if self.outcome.is_some() {
+            return;
+        }
+        self.controls = Some(controls);
+        self.drained = false;
+        self.budget.healthy(Instant::now());
+        self.enter(State::Running);
+        self.health_changed();
+    }
+
+    fn health_changed(&mut self) {
+        let troubled = !self.makings.vitals.troubles().is_empty();
+        match self.state {
+            State::Running if troubled => self.enter(State::Degraded),
+            State::Degraded if !troubled => self.enter(State::Running),
+            _ => self.publish(),
+        }
+    }
+
+    /// Finishes what was received, with a deadline, then the outcome.
+    fn drain(&mut self, outcome: Outcome, ctx: &mut Context<Self>) {
+        self.outcome = Some(outcome);
+        let Some(controls) = &self.controls else { return self.cut(ctx) };
+        controls.drain();
+        self.enter(State::Draining);
+        let deadline = self.makings.plan.checkpoint.timeout;
+        self.cancel_timer(ctx);
+        self.timer = Some(ctx.run_later(deadline, |pipeline, ctx| {
+            pipeline.timer = None;
+            tracing::error!(pipeline = %pipeline.makings.plan.name, "did not drain in time; what is unfinished is read again");
+            pipeline.cut(ctx);
+        }));
+    }
+
+    fn drained(&mut self, ctx: &mut Context<Self>) {
+        self.drained = true;
+        self.cut(ctx);
+    }
+}
+
+impl Actor for Pipeline {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.begin(ctx);
+    }
+}
+
+impl Handler<Report> for Pipeline {
+    type Result = ();
+
+    fn handle(&mut self, report: Report, ctx: &mut Self::Context) {
+        if report.attempt == self.attempt {
+            self.event(report.event, ctx);
+        } else if let Event::Running(controls) = report.event {
+            for child in controls.children {
+                child.join.abort();
+            }
+        }
+    }
+}
+
+impl Handler<Stop> for Pipeline {
+    type Result = ();
+
+    fn handle(&mut self, _: Stop, ctx: &mut Self::Context) {
+        self.stop_asked = true;
+        match self.state {
+            State::Running | State::Degraded => self.drain(Outcome::Stop, ctx),
+            State::Draining => {}
+            State::Starting => {
+                self.outcome = Some(Outcome::Stop);
+                self.cut(ctx);
+            }
+            State::Backoff => {
+                self.cancel_timer(ctx);
+                self.rest(State::Stopped);
+            }
+            State::Failed | State::Finished | State::Stopped => self.rest(self.state),
+        }
+    }
+}
+
+impl Handler<Cut> for Pipeline {
+    type Result = ();
+
+    fn handle(&mut self, _: Cut, ctx: &mut Self::Context) {
+        if self.outcome.is_some() {
+            self.cut(ctx);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The supervisor actor, and what starts it.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use actix::prelude::*;
+use tokio::sync::oneshot;
+
+use super::{
+    Handle, State,
+    handle::{Board, Entry},
+    pipeline::{Cut, Makings, Pipeline, PipelineStopped, Stop},
+    pool::Pool,
+};
+use crate::{
+    connectors::Plan,
+    model::{PipelineName, Slot},
+    state::Store,
+    telemetry::{Metrics, Vitals},
+};
+
+/// One definition.
+pub struct Member {
+    /// The pipeline's name, or the file's where even that could not be read.
+    pub name: PipelineName,
+    /// The definition's file.
+    pub file: String,
+    /// The plan, or why there is none: then the pipeline is Failed and the others run.
+    pub plan: Result<Plan, String>,
+}
+
+/// How to supervise.
+pub struct Settings {
+    /// Arbiters that pipelines are spread over.
+    pub threads: usize,
+    /// How long a stop may take before what is unfinished is cut off.
+    pub shutdown_deadline: Duration,
+    /// The state store.
+    pub store: Store,
+    /// The store's incarnation.
+    pub incarnation: String,
+    /// Where everything is counted.
+    pub metrics: Arc<Metrics>,
+}
+
+/// How a stop went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// Everything received was finished.
+    Drained,
+    /// Something had to be cut off; it will be read again.
+    CutOff,
+}
+
+/// A running supervisor.
+pub struct Supervision {
+    /// Reads the state of all pipelines.
+    pub handle: Handle,
+    supervisor: Addr<Supervisor>,
+}
+
+impl Supervision {
+    /// Drains every pipeline; answers when all are at rest, at the latest a little after the shutdown deadline.
+    pub async fn stop(&self) -> Stopped {
+        let (answer, stopped) = oneshot::channel();
+        self.supervisor.do_send(Shutdown(answer));
+        stopped.await.unwrap_or(Stopped::CutOff)
+    }
+
+    /// A second request to stop: cut off what is left, now.
+    pub fn force(&self) {
+        self.supervisor.do_send(Force);
+    }
+}
+
+/// Starts every pipeline. Must be called on the main arbiter.
+pub fn start(members: Vec<Member>, settings: Settings) -> Supervision {
+    let board = Board::default();
+    let handle = Handle::new(Arc::clone(&settings.metrics), board.clone());
+    let supervisor = Supervisor {
+        pool: Pool::new(settings.threads),
+        settings,
+        members: Some(members),
+        board,
+        pipelines: HashMap::new(),
+        stopping: None,
+    }
+    .start();
+    Supervision { handle, supervisor }
+}
+
+struct Supervisor {
+    settings: Settings,
+    pool: Pool,
+    members: Option<Vec<Member>>,
+    board: Board,
+    pipelines: HashMap<Slot, Addr<Pipeline>>,
+    stopping: Option<Stopping>,
+}
+
+struct Stopping {
+    answer: Option<oneshot::Sender<Stopped>>,
+    waiting: HashSet<Slot>,
+    result: Stopped,
+}
+
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Shutdown(oneshot::Sender<Stopped>);
+
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Force;
+
+impl Supervisor {
+    fn admit(&mut self, slot: Slot, member: Member, ctx: &mut Context<Self>) {
+        let vitals = Arc::new(Vitals::new(self.settings.metrics.pipeline(&member.name)));
+        match member.plan {
+            Ok(plan) => {
+                let pipeline = Pipeline::new(Makings {
+                    slot,
+                    plan: Arc::new(plan),
+                    file: member.file,
+                    store: self.settings.store.clone(),
+                    incarnation: self.settings.incarnation.clone(),
+                    vitals,
+                    arbiter: self.pool.assign(),
+                    board: self.board.clone(),
+                    stopped: ctx.address().recipient(),
+                });
+                self.pipelines.insert(slot, pipeline.start());
+            }
+            Err(reason) => {
+                vitals.metrics.set_state(State::Failed.name(), &State::NAMES);
+                self.board.publish(
+                    slot,
+                    Entry {
+                        name: member.name.to_string(),
+                        file: member.file,
+                        source: None,
+                        sink: None,
+                        state: State::Failed,
+                        since: SystemTime::now(),
+                        generation: None,
+                        restarts: 0,
+                        last_error: Some(reason),
+                        vitals,
+                    },
+                );
+            }
+        }
+    }
+
+    fn cut(&mut self) {
+        if let Some(stopping) = &self.stopping {
+            for slot in &stopping.waiting {
+                if let Some(pipeline) = self.pipelines.get(slot) {
+                    pipeline.do_send(Cut);
+                }
+            }
+        }
+    }
+
+    fn answer_if_stopped(&mut self) {
+        if let Some(stopping) = &mut self.stopping
+            && stopping.waiting.is_empty()
+            && let Some(answer) = stopping.answer.take()
+        {
+            self.pool.stop();
+            let _nobody_waits = answer.send(stopping.result);
+        }
+    }
+}
+
+impl Actor for Supervisor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        for (slot, member) in (1..).map(Slot).zip(self.members.take().unwrap_or_default()) {
+            self.admit(slot, member, ctx);
+        }
+    }
+}
+
+impl Handler<Shutdown> for Supervisor {
+    type Result = ();
+
+    fn handle(&mut self, Shutdown(answer): Shutdown, ctx: &mut Self::Context) {
+        let waiting = self.pipelines.keys().copied().collect();
+        self.stopping = Some(Stopping { answer: Some(answer), waiting, result: Stopped::Drained });
+        for pipeline in self.pipelines.values() {
+            pipeline.do_send(Stop);
+        }
+        ctx.run_later(self.settings.shutdown_deadline, |supervisor, _| supervisor.cut());
+        self.answer_if_stopped();
+    }
+}
+
+impl Handler<Force> for Supervisor {
+    type Result = ();
+
+    fn handle(&mut self, _: Force, _: &mut Self::Context) {
+        self.cut();
+    }
+}
+
+impl Handler<PipelineStopped> for Supervisor {
+    type Result = ();
+
+    fn handle(&mut self, PipelineStopped { slot, drained }: PipelineStopped, _: &mut Self::Context) {
+        if let Some(stopping) = &mut self.stopping {
+            stopping.waiting.remove(&slot);
+            if !drained {
+                stopping.result = Stopped::CutOff;
+            }
+        }
+        self.answer_if_stopped();
+    }
+}

@@ -1,0 +1,218 @@
+//! Prometheus metrics: names, labels and help texts, all of them here.
+
+use prometheus::{
+    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    TextEncoder, core::Collector,
+};
+
+use crate::model::{Disposition, FaultKind, PipelineName};
+
+macro_rules! metrics {
+    ($($(#[label($($label:literal),*)])? $field:ident: $family:ident = $name:literal, $help:literal;)*) => {
+        /// Name, labels and meaning of every metric of our own, for the documentation (a test compares the README).
+        pub const METRIC_DOCS: &[(&str, &[&str], &str)] = &[
+            $((concat!("queuewarden_", $name), &["pipeline" $($(, $label)*)?], $help),)*
+        ];
+
+        struct Families { $($field: $family,)* }
+
+        impl Families {
+            fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
+                $(let $field = <$family as Family>::make(
+                    concat!("queuewarden_", $name), $help, &["pipeline" $($(, $label)*)?])?;
+                registry.register(Box::new($field.clone()))?;)*
+                Ok(Self { $($field,)* })
+            }
+        }
+    };
+}
+
+/// The three families used, made alike.
+trait Family: Collector + Clone + Sized + 'static {
+    fn make(name: &str, help: &str, labels: &[&str]) -> Result<Self, prometheus::Error>;
+}
+
+impl Family for IntCounterVec {
+    fn make(name: &str, help: &str, labels: &[&str]) -> Result<Self, prometheus::Error> {
+        Self::new(Opts::new(name, help), labels)
+    }
+}
+
+impl Family for IntGaugeVec {
+    fn make(name: &str, help: &str, labels: &[&str]) -> Result<Self, prometheus::Error> {
+        Self::new(Opts::new(name, help), labels)
+    }
+}
+
+impl Family for HistogramVec {
+    fn make(name: &str, help: &str, labels: &[&str]) -> Result<Self, prometheus::Error> {
+        // From a local disk's sync to a checkpoint that is about to time out.
+        let buckets = vec![0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
+        Self::new(HistogramOpts::new(name, help).buckets(buckets), labels)
+    }
+}
+
+metrics! {
+    #[label("state")]
+    state: IntGaugeVec = "pipeline_state", "1 for the state the pipeline is in, 0 for the others.";
+    generation: IntGaugeVec = "pipeline_generation", "Number of the current generation of the pipeline's actors.";
+    restarts: IntCounterVec = "pipeline_restarts_total", "Generations started after an earlier one of this process.";
+    #[label("actor", "kind")]
+    faults: IntCounterVec = "pipeline_faults_total", "Faults that ended a generation, by the actor that had them.";
+    received: IntCounterVec = "source_messages_received_total", "Deliveries received, duplicates included.";
+    received_bytes: IntCounterVec = "source_received_bytes_total", "Bytes of the bodies received.";
+    polls: IntCounterVec = "source_polls_total", "Polls that were answered, empty ones included.";
+    #[label("operation", "kind")]
+    retries: IntCounterVec = "retries_total", "Calls to a service or sink that failed and were tried again.";
+    #[label("disposition")]
+    messages: IntCounterVec = "messages_total", "Messages by what became of them: rows, duplicate, filtered, ignored, rejected.";
+    nulled_fields: IntCounterVec = "decode_nulled_fields_total", "Fields set to null by an ignore-parse-errors option.";
+    unread: IntCounterVec = "decode_unread_total", "Bodies of which a part was left unread, as an option or Flink's meaning of it asks.";
+    rejects: IntCounterVec = "rejects_total", "Bodies and rows refused for good.";
+    deleted: IntCounterVec = "source_messages_deleted_total", "Deliveries whose deletion the service confirmed.";
+    delete_unknown: IntCounterVec = "source_delete_unknown_total", "Deletions answered with: no such receipt. The message may come back.";
+    delete_failed: IntCounterVec = "source_delete_failed_total", "Deletions given up after all retries. The message will come back.";
+    extended: IntCounterVec = "source_visibility_extensions_total", "Visibility timeouts extended.";
+    extend_failed: IntCounterVec = "source_visibility_extension_failures_total", "Visibility extensions that failed.";
+    unacknowledged: IntGaugeVec = "source_unacknowledged_messages", "Messages received by this generation whose deletion has not been answered.";
+    remembered: IntGaugeVec = "dedup_remembered_ids", "Message ids kept so that a redelivery is recognised.";
+    rows_written: IntCounterVec = "sink_rows_written_total", "Rows the sink has taken.";
+    checkpoints: IntCounterVec = "checkpoints_total", "Checkpoints that became durable.";
+    checkpoint_seconds: HistogramVec = "checkpoint_duration_seconds", "From the seal of an epoch to the commit of its output.";
+    checkpoint_time: IntGaugeVec = "checkpoint_last_timestamp_seconds", "When the last checkpoint became durable, Unix time.";
+    epoch: IntGaugeVec = "checkpoint_epoch", "Number of the last durable checkpoint.";
+}
+
+/// The registry and every metric family of the process.
+pub struct Metrics {
+    registry: Registry,
+    families: Families,
+}
+
+impl Metrics {
+    /// Registers all families, those of the process (CPU, memory, file descriptors) and the version.
+    pub fn new() -> Result<Self, prometheus::Error> {
+        let registry = Registry::new();
+        let families = Families::register(&registry)?;
+        let info =
+            IntGaugeVec::new(Opts::new("queuewarden_build_info", "Always 1; the version is a label."), &["version"])?;
+        info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
+        registry.register(Box::new(info))?;
+        #[cfg(target_os = "linux")]
+        registry.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
+        Ok(Self { registry, families })
+    }
+
+    /// The metrics of one pipeline, resolved once so that counting is one atomic operation.
+    pub fn pipeline(&self, name: &PipelineName) -> PipelineMetrics {
+        let families = &self.families;
+        let label = [name.as_str()];
+        let one = |family: &IntCounterVec| family.with_label_values(&label);
+        let gauge = |family: &IntGaugeVec| family.with_label_values(&label);
+        PipelineMetrics {
+            state: families.state.clone(),
+            faults: families.faults.clone(),
+            retries: families.retries.clone(),
+            messages: Disposition::ALL.map(|d| families.messages.with_label_values(&[name.as_str(), d.label()])),
+            generation: gauge(&families.generation),
+            restarts: one(&families.restarts),
+            received: one(&families.received),
+            received_bytes: one(&families.received_bytes),
+            polls: one(&families.polls),
+            nulled_fields: one(&families.nulled_fields),
+            unread: one(&families.unread),
+            rejects: one(&families.rejects),
+            deleted: one(&families.deleted),
+            delete_unknown: one(&families.delete_unknown),
+            delete_failed: one(&families.delete_failed),
+            extended: one(&families.extended),
+            extend_failed: one(&families.extend_failed),
+            unacknowledged: gauge(&families.unacknowledged),
+            remembered: gauge(&families.remembered),
+            rows_written: one(&families.rows_written),
+            checkpoints: one(&families.checkpoints),
+            checkpoint_seconds: families.checkpoint_seconds.with_label_values(&label),
+            checkpoint_time: gauge(&families.checkpoint_time),
+            epoch: gauge(&families.epoch),
+            name: name.clone(),
+        }
+    }
+
+    /// Everything, in Prometheus' text format 0.0.4.
+    pub fn render(&self) -> Result<Vec<u8>, prometheus::Error> {
+        let mut text = Vec::new();
+        TextEncoder::new().encode(&self.registry.gather(), &mut text)?;
+        Ok(text)
+    }
+}
+
+/// The metrics of one pipeline. Cheap to clone.
+#[derive(Clone)]
+#[allow(missing_docs, reason = "each field is one line of the table above, with its help text")]
+pub struct PipelineMetrics {
+    name: PipelineName,
+    state: IntGaugeVec,
+    faults: IntCounterVec,
+    retries: IntCounterVec,
+    messages: [IntCounter; Disposition::ALL.len()],
+    pub generation: IntGauge,
+    pub restarts: IntCounter,
+    pub received: IntCounter,
+    pub received_bytes: IntCounter,
+    pub polls: IntCounter,
+    pub nulled_fields: IntCounter,
+    pub unread: IntCounter,
+    pub rejects: IntCounter,
+    pub deleted: IntCounter,
+    pub delete_unknown: IntCounter,
+    pub delete_failed: IntCounter,
+    pub extended: IntCounter,
+    pub extend_failed: IntCounter,
+    pub unacknowledged: IntGauge,
+    pub remembered: IntGauge,
+    pub rows_written: IntCounter,
+    pub checkpoints: IntCounter,
+    pub checkpoint_seconds: Histogram,
+    pub checkpoint_time: IntGauge,
+    pub epoch: IntGauge,
+}
+
+impl PipelineMetrics {
+    /// Sets the state gauge: 1 for `now`, 0 for the rest of `all`.
+    pub fn set_state(&self, now: &str, all: &[&str]) {
+        for state in all {
+            self.state.with_label_values(&[self.name.as_str(), state]).set((*state == now).into());
+        }
+    }
+
+    /// Counts a fault that ended a generation.
+    pub fn fault(&self, actor: &str, kind: FaultKind) {
+        self.faults.with_label_values(&[self.name.as_str(), actor, kind.label()]).inc();
+    }
+
+    /// Counts a call that failed and will be tried again.
+    pub fn retry(&self, operation: &str, kind: FaultKind) {
+        self.retries.with_label_values(&[self.name.as_str(), operation, kind.label()]).inc();
+    }
+
+    /// Counts a message by what became of it.
+    pub fn message(&self, disposition: Disposition) -> &IntCounter {
+        &self.messages[disposition as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_counted_thing_is_scraped_under_the_prefix_and_its_pipeline() {
+        let metrics = Metrics::new().expect("registers");
+        let pipeline = metrics.pipeline(&PipelineName::new("p1").expect("valid"));
+        pipeline.received.inc_by(3);
+        pipeline.message(Disposition::Duplicate).inc();
+        let text = String::from_utf8(metrics.render().expect("renders")).expect("utf-8");
+        assert!(text.contains("queuewarden_source_messages_received_total{pipeline=\"p1\"} 3"));
+        assert!(text.contains("queuewarden_messages_total{disposition=\"duplicate\",pipeline=\"p1\"} 1"));
+    }
+}
