@@ -1,0 +1,95 @@
+//! What an answer or a broken connection means for the pipeline.
+
+use http::StatusCode;
+
+use super::wire::ServiceError;
+use crate::model::{Fault, FaultKind, Mend};
+
+/// The class of an answer that is not a success.
+///
+/// The classes are [inferred] from the service's error table: a clock or signature that is off is retried, slowly,
+/// because an operator can mend it without touching the pipeline; wrong keys and missing queues need a person.
+pub(super) fn fault_of_answer(
+    operation: &'static str,
+    status: StatusCode,
+    error: Option<&ServiceError>,
+    request_id: Option<&str>,
+) -> Fault {
+    let code = error.map_or("", |error| error.code.as_str());
+    let (kind, mend) = classify(status, code);
+    let request = error.map(|error| error.request_id.as_str()).filter(|id| !id.is_empty()).or(request_id);
+    let request = request.map(|id| format!(" (request {id})")).unwrap_or_default();
+    let text = match error {
+        Some(error) => format!("{operation}: {status}, {}: {}{request}", error.code, error.message),
+        None => format!("{operation}: {status} without an MNS error{request}"),
+    };
+    let hint = match code {
+        "TimeExpired" => "; this machine's clock is more than 15 minutes off",
+        "SignatureDoesNotMatch" => "; check accessKeySecret, and whether something on the way changes headers",
+        "InvalidSecurityToken" => "; the session token is wrong or expired",
+        _ => "",
+    };
+    Fault::new(kind, mend, text + hint)
+}
+
+fn classify(status: StatusCode, code: &str) -> (FaultKind, Mend) {
+    match code {
+        "QpsLimitExceeded" => (FaultKind::Throttled, Mend::Retry),
+        "TimeExpired" => (FaultKind::Clock, Mend::Retry),
+        "SignatureDoesNotMatch" | "InvalidSecurityToken" => (FaultKind::Credentials, Mend::Retry),
+        "InvalidAccessKeyId" | "AccessDenied" => (FaultKind::Credentials, Mend::Never),
+        "QueueNotExist" => (FaultKind::Missing, Mend::Never),
+        // It answers a create soon after a delete [inferred].
+        "QueueDeletedRecently" => (FaultKind::Rejected, Mend::Retry),
+        _ if status == StatusCode::TOO_MANY_REQUESTS => (FaultKind::Throttled, Mend::Retry),
+        _ if status == StatusCode::REQUEST_TIMEOUT => (FaultKind::Timeout, Mend::Retry),
+        _ if status.is_server_error() => (FaultKind::Service, Mend::Retry),
+        // Something between us and the service answered: a proxy's page, a redirect.
+        "" => (FaultKind::Service, Mend::Retry),
+        _ if status == StatusCode::FORBIDDEN => (FaultKind::Credentials, Mend::Never),
+        _ => (FaultKind::Rejected, Mend::Never),
+    }
+}
+
+/// The class of a request that got no answer. The URL is left out: it can hold a handle.
+pub(super) fn fault_of_transport(operation: &'static str, error: reqwest::Error) -> Fault {
+    let (kind, what) = match &error {
+        error if error.is_timeout() => (FaultKind::Timeout, "no answer in time"),
+        error if error.is_connect() => (FaultKind::Network, "cannot connect"),
+        _ => (FaultKind::Network, "the connection broke"),
+    };
+    Fault::retry(kind, format!("{operation}: {what}")).because(error.without_url())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_class_of_answer_says_who_can_mend_it() {
+        let cases = [
+            (403, "InvalidAccessKeyId", FaultKind::Credentials, Mend::Never),
+            (403, "AccessDenied", FaultKind::Credentials, Mend::Never),
+            (404, "QueueNotExist", FaultKind::Missing, Mend::Never),
+            (408, "TimeExpired", FaultKind::Clock, Mend::Retry),
+            (400, "TimeExpired", FaultKind::Clock, Mend::Retry),
+            (403, "SignatureDoesNotMatch", FaultKind::Credentials, Mend::Retry),
+            (403, "InvalidSecurityToken", FaultKind::Credentials, Mend::Retry),
+            (400, "QpsLimitExceeded", FaultKind::Throttled, Mend::Retry),
+            (500, "InternalError", FaultKind::Service, Mend::Retry),
+            (503, "", FaultKind::Service, Mend::Retry),
+            (502, "", FaultKind::Service, Mend::Retry),
+            (404, "", FaultKind::Service, Mend::Retry),
+            (429, "", FaultKind::Throttled, Mend::Retry),
+            (400, "InvalidArgument", FaultKind::Rejected, Mend::Never),
+            (400, "MalformedXML", FaultKind::Rejected, Mend::Never),
+        ];
+        for (status, code, kind, mend) in cases {
+            let status = StatusCode::from_u16(status).expect("a status");
+            let error = ServiceError { code: code.into(), message: "m".into(), ..ServiceError::default() };
+            let fault = fault_of_answer("receive", status, (!code.is_empty()).then_some(&error), Some("R1"));
+            assert_eq!((fault.kind, fault.mend), (kind, mend), "{status} {code}");
+            assert!(fault.to_string().contains("R1"), "{fault}");
+        }
+    }
+}
