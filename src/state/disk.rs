@@ -1,0 +1,86 @@
+//! The database behind the store. sled is pinned to an old release whose successor has another disk format, so
+//! what the store asks of it is kept small enough to be answered by something else.
+
+use std::{error::Error, fs::File, path::Path};
+
+/// Why the database cannot do what it was asked to.
+pub(super) type DiskError = Box<dyn Error + Send + Sync>;
+
+/// One key's new value, or its removal.
+pub(super) struct Change {
+    pub(super) key: Vec<u8>,
+    pub(super) value: Option<Vec<u8>>,
+}
+
+/// An ordered map on a disk. Only the store's thread holds one.
+pub(super) trait Disk: Send {
+    /// Hands every entry whose key begins with `prefix` to `each`, in the order of keys.
+    fn scan(&self, prefix: &[u8], each: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), DiskError>)
+    -> Result<(), DiskError>;
+    /// Makes all changes or, should the process or the power end, none.
+    fn apply(&mut self, changes: Vec<Change>) -> Result<(), DiskError>;
+    /// Hands everything applied to the operating system.
+    fn flush(&mut self) -> Result<(), DiskError>;
+    /// Returns once everything flushed is on the disk.
+    fn sync(&mut self) -> Result<(), DiskError>;
+}
+
+/// A sled database.
+pub(super) struct SledDisk {
+    db: sled::Db,
+    /// The database file once more. sled's own flush is `sync_file_range` on Linux, which is no barrier against a
+    /// power cut. Opened before the first write, so that a failed write-back of the system is reported to it.
+    file: File,
+}
+
+/// sled keeps pages in memory up to this many bytes. The ids themselves live in the dedup-keepers; what is read
+/// again here is only the record and the upper pages of the tree.
+const CACHE_BYTES: u64 = 32 << 20;
+
+impl SledDisk {
+    /// Opens or creates the database in the folder `dir`. sled may panic on a broken file.
+    pub(super) fn open(dir: &Path) -> sled::Result<Self> {
+        let db = sled::Config::new()
+            .path(dir)
+            .cache_capacity(CACHE_BYTES)
+            .flush_every_ms(None)
+            .use_compression(false)
+            .open()?;
+        let file = File::options().read(true).write(true).open(dir.join("db"))?;
+        Ok(Self { db, file })
+    }
+}
+
+impl Disk for SledDisk {
+    fn scan(
+        &self,
+        prefix: &[u8],
+        each: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), DiskError>,
+    ) -> Result<(), DiskError> {
+        for entry in self.db.scan_prefix(prefix) {
+            let (key, value) = entry?;
+            each(&key, &value)?;
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, changes: Vec<Change>) -> Result<(), DiskError> {
+        let mut batch = sled::Batch::default();
+        for Change { key, value } in changes {
+            match value {
+                Some(value) => batch.insert(key, value),
+                None => batch.remove(key),
+            }
+        }
+        Ok(self.db.apply_batch(batch)?)
+    }
+
+    fn flush(&mut self) -> Result<(), DiskError> {
+        self.db.flush()?;
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), DiskError> {
+        Ok(self.file.sync_data()?)
+    }
+}

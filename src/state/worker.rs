@@ -1,0 +1,360 @@
+//! The store's one thread: checks generations, applies everything that waits, flushes and syncs once, answers.
+
+use std::{
+    any::Any,
+    collections::{BTreeMap, HashMap, hash_map::Entry},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, mpsc},
+};
+
+use fail::fail_point;
+use tokio::sync::{oneshot, watch};
+
+use super::{
+    disk::{Change, Disk, DiskError},
+    layout::{Chain, Delta, Record, delta_key, prefix, record_key, seal, split_key, unseal, write_parts},
+    store::{Checkpoint, Command, Deltas, Opened, Recorded, StoreError},
+};
+use crate::model::{Epoch, Fingerprint, LaneId, PipelineName, SourceIdentity};
+
+/// What the thread knows of a pipeline that has been opened.
+struct Known {
+    record: Record,
+    record_parts: u32,
+    /// Each delta's epoch and number of parts: what a snapshot removes.
+    deltas: Vec<(Epoch, u32)>,
+}
+
+/// An answer that waits for the sync.
+enum Pending {
+    Opened(oneshot::Sender<Result<Opened, StoreError>>, Box<Opened>),
+    Recorded(oneshot::Sender<Result<Recorded, StoreError>>, Recorded),
+}
+
+/// Changes that are applied together.
+#[derive(Default)]
+struct Group {
+    changes: Vec<Change>,
+    answers: Vec<Pending>,
+    /// A pipeline in here has changes that a scan would not see yet.
+    touched: Vec<PipelineName>,
+}
+
+pub(super) struct Worker {
+    disk: Box<dyn Disk>,
+    known: BTreeMap<PipelineName, Known>,
+    failure: watch::Sender<Option<Arc<str>>>,
+}
+
+impl Worker {
+    pub(super) fn new(disk: Box<dyn Disk>, failure: watch::Sender<Option<Arc<str>>>) -> Self {
+        Self { disk, known: BTreeMap::new(), failure }
+    }
+
+    /// Runs until it is closed or every handle is gone.
+    pub(super) fn run(mut self, commands: &mpsc::Receiver<Command>) {
+        while let Ok(first) = commands.recv() {
+            let mut group = Group::default();
+            let mut next = Some(first);
+            while let Some(command) = next {
+                match command {
+                    Command::Close => {
+                        self.commit(&mut group);
+                        return;
+                    }
+                    Command::Open { pipeline, source, answer } => self.open(&mut group, pipeline, source, answer),
+                    Command::Checkpoint { checkpoint, answer } => self.checkpoint(&mut group, *checkpoint, answer),
+                }
+                next = commands.try_recv().ok();
+            }
+            self.commit(&mut group);
+        }
+    }
+
+    fn poison(&self) -> Option<StoreError> {
+        self.failure.borrow().clone().map(StoreError::Poisoned)
+    }
+
+    fn open(
+        &mut self,
+        group: &mut Group,
+        pipeline: PipelineName,
+        source: SourceIdentity,
+        answer: oneshot::Sender<Result<Opened, StoreError>>,
+    ) {
+        if group.touched.contains(&pipeline) {
+            self.commit(group);
+        }
+        let opened = match self.poison() {
+            Some(poison) => Err(poison),
+            None => self.stage_open(group, &pipeline, source),
+        };
+        match opened {
+            Ok(opened) => {
+                group.answers.push(Pending::Opened(answer, Box::new(opened)));
+                group.touched.push(pipeline);
+            }
+            Err(error) => reply(answer, Err(error)),
+        }
+    }
+
+    fn stage_open(
+        &mut self,
+        group: &mut Group,
+        pipeline: &PipelineName,
+        source: SourceIdentity,
+    ) -> Result<Opened, StoreError> {
+        let damaged = |reason| StoreError::Damaged { pipeline: pipeline.clone(), reason };
+        let loaded = catch_unwind(AssertUnwindSafe(|| load(self.disk.as_ref(), pipeline)));
+        let (mut known, ids) = loaded
+            .unwrap_or_else(|panic| Err(format!("the database panicked: {}", words(panic.as_ref())).into()))
+            .map_err(|error| damaged(error.to_string()))?
+            .unwrap_or_else(|| (Known::new(source.clone()), Vec::new()));
+        if known.record.source != source {
+            let (pipeline, stored) = (pipeline.clone(), known.record.source);
+            return Err(StoreError::OtherSource { pipeline, stored, defined: source });
+        }
+        known.record.generation.0 += 1;
+        known.write_record(pipeline, &mut group.changes).map_err(|error| damaged(error.to_string()))?;
+        let record = &known.record;
+        let opened = Opened {
+            generation: record.generation,
+            epoch: record.epoch,
+            positions: record.positions.iter().map(|(lane, at)| (LaneId(lane.as_str().into()), *at)).collect(),
+            tokens: record.tokens.clone(),
+            ids,
+            uptime_ms: record.uptime_ms,
+            finished: record.finished,
+            deltas: deltas(&record.chain),
+        };
+        self.known.insert(pipeline.clone(), known);
+        Ok(opened)
+    }
+
+    fn checkpoint(
+        &mut self,
+        group: &mut Group,
+        checkpoint: Checkpoint,
+        answer: oneshot::Sender<Result<Recorded, StoreError>>,
+    ) {
+        let pipeline = checkpoint.pipeline.clone();
+        let staged = match self.poison() {
+            Some(poison) => Err(poison),
+            None => self.stage_checkpoint(&mut group.changes, checkpoint),
+        };
+        match staged {
+            Ok(recorded) => {
+                group.answers.push(Pending::Recorded(answer, recorded));
+                group.touched.push(pipeline);
+            }
+            Err(error) => reply(answer, Err(error)),
+        }
+    }
+
+    fn stage_checkpoint(&mut self, changes: &mut Vec<Change>, checkpoint: Checkpoint) -> Result<Recorded, StoreError> {
+        let Checkpoint { pipeline, generation, epoch, positions, tokens, .. } = checkpoint;
+        let known = self.known.get_mut(&pipeline);
+        let current = known.as_ref().map(|known| known.record.generation).unwrap_or_default();
+        let Some(known) = known.filter(|known| known.record.generation == generation) else {
+            return Err(StoreError::Fenced { pipeline, generation, current });
+        };
+        let last = known.record.epoch;
+        if epoch != last.next() {
+            return Err(StoreError::NotNext { pipeline, epoch, last });
+        }
+        let delta = match checkpoint.snapshot {
+            Some(ids) => {
+                for (epoch, parts) in known.deltas.drain(..) {
+                    write_parts(&delta_key(&pipeline, epoch), &[], parts, changes);
+                }
+                known.record.chain = Chain::default();
+                Delta::Snapshot(ids)
+            }
+            None => {
+                Delta::Change { stamp_ms: checkpoint.uptime_ms, added: checkpoint.added, removed: checkpoint.removed }
+            }
+        };
+        if delta.ids() > 0 {
+            let (sealed, checksum) = seal(&delta.encode());
+            let parts = write_parts(&delta_key(&pipeline, epoch), &sealed, 0, changes);
+            known.deltas.push((epoch, parts));
+            known.record.chain.add(delta.ids(), checksum);
+        }
+        let record = &mut known.record;
+        record.epoch = epoch;
+        record.positions.extend(positions.into_iter().map(|(lane, at)| (lane.0.to_string(), at)));
+        record.tokens = tokens;
+        record.uptime_ms = checkpoint.uptime_ms;
+        record.finished = checkpoint.finished;
+        let recorded = Recorded { epoch, deltas: deltas(&record.chain) };
+        if let Err(error) = known.write_record(&pipeline, changes) {
+            // Cannot happen; but the delta is among the changes by now and must not be applied without its record.
+            let reason: Arc<str> = error.to_string().into();
+            self.failure.send_replace(Some(Arc::clone(&reason)));
+            return Err(StoreError::Poisoned(reason));
+        }
+        Ok(recorded)
+    }
+
+    /// Makes the group durable and answers it; or poisons the store.
+    fn commit(&mut self, group: &mut Group) {
+        let Group { changes, answers, .. } = std::mem::take(group);
+        if answers.is_empty() {
+            return;
+        }
+        let written = match self.poison() {
+            Some(_) => Ok(()),
+            None => self.write(changes),
+        };
+        if let Err(error) = written {
+            tracing::error!(%error, "the state store failed");
+            self.failure.send_replace(Some(error.to_string().into()));
+        }
+        let poison = self.poison();
+        for pending in answers {
+            match pending {
+                Pending::Opened(answer, opened) => reply(answer, poison.clone().map_or(Ok(*opened), Err)),
+                Pending::Recorded(answer, recorded) => reply(answer, poison.clone().map_or(Ok(recorded), Err)),
+            }
+        }
+    }
+
+    fn write(&mut self, changes: Vec<Change>) -> Result<(), DiskError> {
+        catch_unwind(AssertUnwindSafe(|| write(self.disk.as_mut(), changes)))
+            .unwrap_or_else(|panic| Err(format!("the database panicked: {}", words(panic.as_ref())).into()))
+    }
+}
+
+/// Only once all of this has returned is there a checkpoint.
+fn write(disk: &mut dyn Disk, changes: Vec<Change>) -> Result<(), DiskError> {
+    fail_point!("store.before_apply");
+    disk.apply(changes)?;
+    fail_point!("store.after_apply");
+    disk.flush()?;
+    fail_point!("store.after_flush");
+    disk.sync()?;
+    fail_point!("store.after_sync");
+    Ok(())
+}
+
+/// An asker that has gone away needs no answer.
+fn reply<T>(answer: oneshot::Sender<T>, with: T) {
+    drop(answer.send(with));
+}
+
+fn deltas(chain: &Chain) -> Deltas {
+    Deltas { count: chain.count, ids: chain.ids }
+}
+
+/// What a panic said.
+pub(super) fn words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a word")
+}
+
+impl Known {
+    fn new(source: SourceIdentity) -> Self {
+        let record = Record {
+            source,
+            generation: Default::default(),
+            epoch: Default::default(),
+            positions: BTreeMap::new(),
+            tokens: Vec::new(),
+            uptime_ms: 0,
+            finished: false,
+            chain: Chain::default(),
+        };
+        Self { record, record_parts: 0, deltas: Vec::new() }
+    }
+
+    fn write_record(&mut self, pipeline: &PipelineName, changes: &mut Vec<Change>) -> Result<(), serde_json::Error> {
+        let (sealed, _) = seal(&serde_json::to_vec(&self.record)?);
+        self.record_parts = write_parts(&record_key(pipeline), &sealed, self.record_parts, changes);
+        Ok(())
+    }
+}
+
+type Ids = Vec<(Fingerprint, u64)>;
+
+/// Reads a pipeline's state; `None` if there is none. Refuses whatever does not fit together.
+fn load(disk: &dyn Disk, pipeline: &PipelineName) -> Result<Option<(Known, Ids)>, DiskError> {
+    let prefix = prefix(pipeline);
+    let mut loading = Loading::default();
+    disk.scan(&prefix, &mut |key, value| {
+        let rest = key.get(prefix.len()..).unwrap_or_default();
+        let (which, part) = split_key(rest).ok_or("a key of an unknown kind")?;
+        if which != loading.which {
+            loading.finish()?;
+            loading.which = which.to_vec();
+        }
+        if part != loading.parts {
+            return Err("a part of a value is missing".into());
+        }
+        loading.parts += 1;
+        loading.sealed.extend(value);
+        Ok(())
+    })?;
+    loading.finish()?;
+    match loading.record {
+        Some((record, record_parts)) if record.chain == loading.chain => {
+            let known = Known { record, record_parts, deltas: loading.deltas };
+            Ok(Some((known, loading.ids.into_iter().collect())))
+        }
+        Some(_) => Err("some of its message ids are missing".into()),
+        None if loading.deltas.is_empty() => Ok(None),
+        None => Err("its record is missing".into()),
+    }
+}
+
+/// A state that is being read: the value whose parts are coming in, and what has been read before it.
+#[derive(Default)]
+struct Loading {
+    which: Vec<u8>,
+    parts: u32,
+    sealed: Vec<u8>,
+    record: Option<(Record, u32)>,
+    deltas: Vec<(Epoch, u32)>,
+    chain: Chain,
+    ids: HashMap<Fingerprint, u64>,
+}
+
+impl Loading {
+    /// Takes in the value whose parts have all been read.
+    fn finish(&mut self) -> Result<(), DiskError> {
+        let sealed = std::mem::take(&mut self.sealed);
+        let parts = std::mem::take(&mut self.parts);
+        match self.which.split_first() {
+            Some((b'd', epoch)) => {
+                let epoch = Epoch(u64::from_be_bytes(epoch.try_into()?));
+                let (body, checksum) = unseal(&sealed).ok_or("the checksum of a delta is wrong")?;
+                let delta = Delta::decode(body).ok_or("a delta cannot be read")?;
+                self.chain.add(delta.ids(), checksum);
+                self.deltas.push((epoch, parts));
+                self.replay(delta);
+            }
+            Some(_) => {
+                let (body, _) = unseal(&sealed).ok_or("the checksum of its record is wrong")?;
+                self.record = Some((serde_json::from_slice(body)?, parts));
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn replay(&mut self, delta: Delta) {
+        match delta {
+            Delta::Snapshot(ids) => self.ids = ids.into_iter().collect(),
+            Delta::Change { stamp_ms, added, removed } => {
+                for id in &removed {
+                    self.ids.remove(id);
+                }
+                for id in added {
+                    // The first stamp is the one that counts: it is when the id was disposed of.
+                    if let Entry::Vacant(vacant) = self.ids.entry(id) {
+                        vacant.insert(stamp_ms);
+                    }
+                }
+            }
+        }
+    }
+}
