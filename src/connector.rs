@@ -8,6 +8,7 @@ use std::{sync::Arc, time::Duration};
 use arrow_array::RecordBatch;
 use async_trait::async_trait;
 
+pub use crate::model::RowReject;
 use crate::model::{Epoch, Fault, Generation, LaneId, Message, Receipt, SinkIdentity, SourceIdentity, Token};
 
 /// A place messages come from. Made anew for every generation: no client or connection is shared between two.
@@ -107,15 +108,6 @@ pub trait Sink: Send {
 
     /// Makes a prepared epoch visible. Idempotent.
     async fn commit(&mut self, token: &Token) -> Result<(), Fault>;
-}
-
-/// A row that a sink refuses for good.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RowReject {
-    /// Index into the batch written.
-    pub row: usize,
-    /// Why.
-    pub reason: String,
 }
 
 /// Who a sink's generation is: part of every name it gives to something outside.

@@ -4,7 +4,7 @@ use std::{io, net::SocketAddr};
 
 use actix_web::{
     App, HttpResponse, HttpServer, Responder,
-    dev::{Server, ServerHandle},
+    dev::ServerHandle,
     http::header::ContentType,
     web,
 };
@@ -14,18 +14,22 @@ use crate::supervisor::Handle;
 /// Prometheus' text format.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// A bound HTTP server.
+/// A running HTTP server.
 pub struct Admin {
     /// Where it listens; the port is real where 0 was asked for.
     pub address: SocketAddr,
-    /// Stops it.
-    pub handle: ServerHandle,
-    /// Runs it.
-    pub server: Server,
+    handle: ServerHandle,
 }
 
-/// Binds the address. Errors: the address is in use or not ours.
-pub fn bind(address: SocketAddr, handle: Handle) -> io::Result<Admin> {
+impl Admin {
+    /// Stops listening and ends open connections.
+    pub async fn stop(&self) {
+        self.handle.stop(false).await;
+    }
+}
+
+/// Binds the address and serves it, on the main arbiter. Errors: the address is in use or not ours.
+pub fn serve(address: SocketAddr, handle: Handle) -> io::Result<Admin> {
     let server = HttpServer::new(move || {
         App::new()
             .app_data(web::Data::new(handle.clone()))
@@ -41,7 +45,9 @@ pub fn bind(address: SocketAddr, handle: Handle) -> io::Result<Admin> {
     .bind(address)?;
     let address = server.addrs().first().copied().unwrap_or(address);
     let server = server.run();
-    Ok(Admin { address, handle: server.handle(), server })
+    let handle = server.handle();
+    actix_web::rt::spawn(server);
+    Ok(Admin { address, handle })
 }
 
 async fn index() -> impl Responder {

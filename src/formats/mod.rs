@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 
-use crate::{connector::RowReject, model::RowsBuilder};
+use crate::model::{RowReject, RowsBuilder};
 
 /// Fills rows from bodies, one message at a time: a body that does not decode never harms its neighbours.
 pub trait Decoder: Send {

@@ -90,3 +90,12 @@ pub struct Reject {
     /// Why, in words for the operator; names the column, never repeats a whole body.
     pub reason: String,
 }
+
+/// A row that a sink refuses for good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowReject {
+    /// Index into the batch written.
+    pub row: usize,
+    /// Why.
+    pub reason: String,
+}

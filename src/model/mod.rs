@@ -12,7 +12,7 @@ mod message;
 mod token;
 mod types;
 
-pub use batch::{Batch, BatchMessage, Disposition, Origin, Reject};
+pub use batch::{Batch, BatchMessage, Disposition, Origin, Reject, RowReject};
 pub use columns::{ColumnBuilder, RowsBuilder};
 pub use credit::{Credit, CreditLimits, Credits};
 pub use fault::{Fault, FaultKind, Mend};

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use actix::prelude::*;
+use actix::{fut::wrap_future, prelude::*};
 use tracing::{Instrument, Span};
 
 use super::{
@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     model::{Epoch, Fault, FaultKind, Fingerprint, Generation, PipelineName, Token},
-    state::{Checkpoint, Recorded as StoreRecorded, Store},
+    state::{Checkpoint, Opened, Recorded as StoreRecorded, Store},
     telemetry::Vitals,
 };
 
@@ -62,6 +62,8 @@ pub struct Work {
     again: bool,
     /// Deletes confirmed and not yet in the store.
     confirmed: Vec<Fingerprint>,
+    /// Ids in the store.
+    live: usize,
     /// Whether the store should be given a snapshot instead of one more delta.
     snapshot_due: bool,
     /// The ids of the epoch being committed, and their stamp.
@@ -99,17 +101,18 @@ enum Ending {
 }
 
 impl Work {
-    /// `last` is the last durable epoch; `again` makes the first checkpoint of a generation start at once.
-    pub fn new(last: Epoch, snapshot_due: bool) -> Self {
+    /// Goes on from what the store knows.
+    pub fn new(stored: &Opened) -> Self {
         let now = Instant::now();
         Self {
-            last,
+            last: stored.epoch,
+            live: stored.ids.len(),
             step: Step::Idle,
             progress: now,
             begun: now,
             again: false,
             confirmed: Vec::new(),
-            snapshot_due,
+            snapshot_due: stored.deltas.snapshot_due(stored.ids.len()),
             pending: None,
             ending: Ending::No,
         }
@@ -169,7 +172,8 @@ impl Checkpointer {
 
     fn stored(&mut self, sealed: SealedEpoch, removed: Vec<Fingerprint>, stamp_ms: u64, recorded: &StoreRecorded) {
         self.work.last = sealed.epoch;
-        self.work.snapshot_due = recorded.snapshot_due;
+        self.work.live = (self.work.live + sealed.disposed.len()).saturating_sub(removed.len());
+        self.work.snapshot_due = recorded.deltas.snapshot_due(self.work.live);
         if !removed.is_empty() {
             self.poller.do_send(Recorded(removed));
         }

@@ -25,7 +25,7 @@ use crate::{
     dedup::Ids,
     formats,
     model::{Credits, Fault, FaultKind, Generation, LaneId, RowsBuilder, Token},
-    state::{OpenedPipeline, Store},
+    state::{Opened as Stored, Store},
     telemetry::{Vitals, actor_span},
 };
 
@@ -74,7 +74,7 @@ pub async fn open(seed: Seed) {
 
 /// All that has to answer before the first poll.
 struct Prepared {
-    stored: OpenedPipeline,
+    stored: Stored,
     lane: LaneId,
     opened: Opened,
     format: Box<dyn formats::Decoder>,
@@ -113,7 +113,7 @@ async fn prepare(seed: &Seed) -> Result<Prepared, Fault> {
 }
 
 /// Commits what a crash left uncommitted: each token with the sink it names, even if the definition has changed.
-async fn recover_sink(seed: &Seed, stored: &OpenedPipeline, context: SinkContext) -> Result<Box<dyn Sink>, Fault> {
+async fn recover_sink(seed: &Seed, stored: &Stored, context: SinkContext) -> Result<Box<dyn Sink>, Fault> {
     let plan = &seed.plan;
     let mut by_sink: BTreeMap<(String, String), Vec<Token>> = BTreeMap::new();
     for token in &stored.tokens {
@@ -142,8 +142,6 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
     let (to_poller, to_decoder, to_dedup) = (poller.address(), decoder.address(), dedup.address());
     let (to_sink, to_checkpointer) = (sink_writer.address(), checkpointer.address());
 
-    let mut ids = Ids::default();
-    ids.load(stored.ids);
     let retention = opened.facts.retention.unwrap_or(LONGEST_RETENTION);
 
     let actor = Checkpointer {
@@ -159,7 +157,7 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         reporter: reporter.clone(),
         vitals: Arc::clone(&vitals),
         span: span(checkpointer::NAME),
-        work: checkpointer::Work::new(stored.epoch, stored.snapshot_due),
+        work: checkpointer::Work::new(&stored),
     };
     let mut children = vec![child::start(checkpointer::NAME, checkpointer, actor)];
 
@@ -176,6 +174,8 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
     };
     children.push(child::start(sink_writer::NAME, sink_writer, actor));
 
+    let mut ids = Ids::default();
+    ids.load(stored.ids);
     let actor = DedupKeeper {
         ids,
         uptime,

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use actix::prelude::*;
+use actix::{fut::wrap_future, prelude::*};
 use tracing::{Instrument, Span};
 
 use super::{

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use actix::prelude::*;
+use actix::{fut::wrap_future, prelude::*};
 use arrow_array::RecordBatch;
 use tracing::{Instrument, Span};
 

@@ -5,9 +5,11 @@ mod budget;
 mod handle;
 mod pipeline;
 mod pool;
+mod runtime;
 mod state;
 mod supervise;
 
 pub use handle::{CheckpointStatus, Counts, Handle, PipelineStatus};
+pub use runtime::block_on;
 pub use state::State;
 pub use supervise::{Member, Settings, Stopped, Supervision, start};

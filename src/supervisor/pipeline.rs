@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use actix::prelude::*;
+use actix::{fut::wrap_future, prelude::*};
 use tokio::task::AbortHandle;
 
 use super::{

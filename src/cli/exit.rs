@@ -1,0 +1,45 @@
+//! Exit codes, by `sysexits.h` where it has a fitting one.
+
+use std::process::ExitCode;
+
+/// How the process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// All went well; after SIGTERM or SIGINT: everything received was finished.
+    Done = 0,
+    /// The command line cannot be understood (EX_USAGE).
+    Usage = 64,
+    /// The state store cannot be read (EX_NOINPUT).
+    StoreUnreadable = 66,
+    /// The address to listen on cannot be bound, or another thing the system denies (EX_OSERR).
+    System = 71,
+    /// The state store failed while running; nothing after that could be believed (EX_IOERR).
+    StoreFailed = 74,
+    /// Another supervisor holds the state directory (EX_TEMPFAIL).
+    LockHeld = 75,
+    /// A definition is not valid (EX_CONFIG).
+    Definition = 78,
+    /// Not everything could be finished before the shutdown deadline; it will be read again. As `timeout(1)`.
+    DrainDeadline = 124,
+}
+
+impl Exit {
+    /// For `--help`.
+    pub const HELP: &str = "\
+Exit codes:
+    0  done; after SIGTERM or SIGINT: everything received was finished
+   64  the command line cannot be understood
+   66  the state store cannot be read
+   71  an address cannot be bound, or another thing the system denies
+   74  the state store failed while running
+   75  another supervisor holds the state directory
+   78  a definition is not valid
+  124  not everything was finished before the shutdown deadline; it will be read again";
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}

@@ -1,0 +1,178 @@
+//! `queuewarden run`: the supervisor.
+
+use std::{io::IsTerminal, net::SocketAddr, path::PathBuf, process, sync::Arc, time::Duration};
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::Exit;
+use crate::{
+    admin,
+    connectors::{self, Loaded},
+    definition::{Environment, Style},
+    state::{OpenError, StateDir},
+    supervisor::{self, Member, Settings, Stopped, Supervision},
+    telemetry::Metrics,
+};
+
+/// What `run` takes.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The folder of pipeline definitions (*.yaml, *.yml).
+    #[arg(long, env = "QUEUEWARDEN_PIPELINES", value_name = "DIR")]
+    pipelines: PathBuf,
+    /// The folder for the state; made if it is not there. One supervisor at a time.
+    #[arg(long, env = "QUEUEWARDEN_STATE", value_name = "DIR")]
+    state: PathBuf,
+    /// Where /metrics, /healthz, /readyz and /api/pipelines are served; port 0 takes a free one.
+    #[arg(long, env = "QUEUEWARDEN_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:9870")]
+    listen: SocketAddr,
+    /// The folder of files that ${secret_values.NAME} reads.
+    #[arg(long, env = "QUEUEWARDEN_SECRETS_DIR", value_name = "DIR")]
+    secrets_dir: Option<PathBuf>,
+    /// Do not start at all if a definition is not valid.
+    #[arg(long, env = "QUEUEWARDEN_STRICT")]
+    strict: bool,
+    /// Seconds that a stop may take before what is unfinished is cut off (it is read again).
+    #[arg(long, env = "QUEUEWARDEN_SHUTDOWN_DEADLINE", value_name = "SECONDS", default_value_t = 30)]
+    shutdown_deadline: u64,
+    /// Threads that pipelines are spread over; default: one per processor.
+    #[arg(long, env = "QUEUEWARDEN_THREADS", value_name = "N")]
+    threads: Option<usize>,
+}
+
+/// Runs until a signal, or until something ends it.
+pub fn run(args: Args) -> Exit {
+    let environment = Environment::of_process(args.secrets_dir.clone());
+    let loaded = match connectors::load(std::slice::from_ref(&args.pipelines), &environment) {
+        Ok(loaded) => loaded,
+        Err(reason) => {
+            eprintln!("error: {reason}");
+            return Exit::Definition;
+        }
+    };
+    let style = if std::io::stderr().is_terminal() { Style::Terminal } else { Style::Plain };
+    let mut broken = false;
+    for pipeline in &loaded {
+        eprint!("{}", pipeline.report.render(style));
+        broken |= pipeline.plan.is_none();
+    }
+    if broken && args.strict {
+        return Exit::Definition;
+    }
+    let state = match StateDir::open(&args.state) {
+        Ok(state) => state,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return exit_of(&error);
+        }
+    };
+    let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let config = Config {
+        loaded,
+        state,
+        listen: args.listen,
+        shutdown_deadline: Duration::from_secs(args.shutdown_deadline),
+        threads,
+    };
+    supervisor::block_on(serve(config, |_, _| ()))
+}
+
+fn exit_of(error: &OpenError) -> Exit {
+    match error {
+        OpenError::Locked { .. } => Exit::LockHeld,
+        OpenError::Io { .. } => Exit::System,
+        _ => Exit::StoreUnreadable,
+    }
+}
+
+/// Everything a supervisor needs that can fail before it runs.
+pub(super) struct Config {
+    pub loaded: Vec<Loaded>,
+    pub state: StateDir,
+    pub listen: SocketAddr,
+    pub shutdown_deadline: Duration,
+    pub threads: usize,
+}
+
+/// Serves until a signal; `running` is told the address and the handle once everything is up.
+pub(super) async fn serve(config: Config, running: impl FnOnce(SocketAddr, supervisor::Handle)) -> Exit {
+    let Config { loaded, state, listen, shutdown_deadline, threads } = config;
+    let metrics = match Metrics::new() {
+        Ok(metrics) => Arc::new(metrics),
+        Err(error) => return system_error("the metrics cannot be registered", &error),
+    };
+    let (mut terminate, mut interrupt) =
+        match (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) {
+            (Ok(terminate), Ok(interrupt)) => (terminate, interrupt),
+            (Err(error), _) | (_, Err(error)) => return system_error("signals cannot be caught", &error),
+        };
+    let store = state.store();
+    let settings = Settings {
+        threads,
+        shutdown_deadline,
+        store: store.clone(),
+        incarnation: state.incarnation().to_owned(),
+        metrics,
+    };
+    let supervision = supervisor::start(loaded.into_iter().map(member).collect(), settings);
+    let admin = match admin::serve(listen, supervision.handle.clone()) {
+        Ok(admin) => admin,
+        Err(error) => return system_error(&format!("cannot listen on {listen}"), &error),
+    };
+    if let Err(error) = state.set_address(&admin.address.to_string()) {
+        return system_error("the state directory's lock file cannot be written", &error);
+    }
+    tracing::info!(address = %admin.address, pid = process::id(), "listening");
+    running(admin.address, supervision.handle.clone());
+
+    let exit = tokio::select! {
+        _ = terminate.recv() => None,
+        _ = interrupt.recv() => None,
+        reason = store.failed() => Some(reason),
+    };
+    if let Some(reason) = exit {
+        tracing::error!(%reason, "the state store failed: the process ends, since nothing after this could be believed");
+        return leave(Exit::StoreFailed, None);
+    }
+    tracing::info!("stopping: every pipeline is drained; a second signal cuts off");
+    let stopped = tokio::select! {
+        stopped = drain(&supervision, &mut terminate, &mut interrupt) => stopped,
+        _ = store.failed() => return leave(Exit::StoreFailed, None),
+    };
+    admin.stop().await;
+    let exit = if stopped == Stopped::Drained { Exit::Done } else { Exit::DrainDeadline };
+    tracing::info!(code = exit as u8, "stopped");
+    leave(exit, Some(state))
+}
+
+async fn drain(
+    supervision: &Supervision,
+    terminate: &mut tokio::signal::unix::Signal,
+    interrupt: &mut tokio::signal::unix::Signal,
+) -> Stopped {
+    let stop = supervision.stop();
+    tokio::pin!(stop);
+    loop {
+        tokio::select! {
+            stopped = &mut stop => return stopped,
+            _ = terminate.recv() => supervision.force(),
+            _ = interrupt.recv() => supervision.force(),
+        }
+    }
+}
+
+fn member(loaded: Loaded) -> Member {
+    let file = loaded.report.file().display().to_string();
+    Member { name: loaded.name, plan: loaded.plan.ok_or_else(|| loaded.reason), file }
+}
+
+fn system_error(what: &str, error: &dyn std::error::Error) -> Exit {
+    eprintln!("error: {what}: {error}");
+    leave(Exit::System, None)
+}
+
+/// Ends the process without waiting for a blocking call that never returns; the store is closed first if it is given.
+fn leave(exit: Exit, state: Option<StateDir>) -> ! {
+    drop(state);
+    process::exit(exit as i32)
+}
