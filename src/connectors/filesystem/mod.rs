@@ -1,0 +1,42 @@
+//! `filesystem`: rows go to files, exactly once. The reference for a sink of two phases.
+//!
+//! Rows are written to a staging folder inside the target, out of sight of its readers. `prepare` makes the file
+//! durable and hands out its name; `commit` renames it into the target, where it never changes again. One epoch
+//! makes one file, or none if it has no rows.
+//!
+//!     PATH/part-INCARNATION-GENERATION-EPOCH-PART.EXT               committed
+//!     PATH/.queuewarden/lock                                        held while a pipeline writes here
+//!     PATH/.queuewarden/PIPELINE/open-INCARNATION-GENERATION-N.EXT  being written
+//!     PATH/.queuewarden/PIPELINE/part-...                           prepared
+
+mod commit;
+mod folder;
+mod names;
+mod sink;
+#[cfg(test)]
+mod tests;
+
+pub use sink::{FilesystemSink, recover_at};
+
+use crate::definition::{OptionKind, OptionSpec, OptionTable};
+
+/// Where the files go.
+pub static PATH: OptionSpec = OptionSpec::new(
+    "path",
+    OptionKind::Path,
+    "The folder the files go to; created if it is not there. Files appear in it whole, one per checkpoint that has \
+     rows, and never change. What is not yet complete is kept in `.queuewarden` inside it, so readers must skip hidden \
+     folders.",
+)
+.required();
+
+/// How rows are written.
+pub static FORMAT: OptionSpec = OptionSpec::new(
+    "format",
+    OptionKind::Choice { values: &["json"], any_case: false },
+    "The format of the files; its options carry its name as a prefix.",
+)
+.required();
+
+/// The options.
+pub static TABLE: OptionTable = OptionTable { name: "filesystem", options: &[&PATH, &FORMAT] };

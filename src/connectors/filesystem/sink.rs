@@ -1,0 +1,340 @@
+//! The sink itself: encodes on the pipeline's thread, does everything else where blocking is allowed.
+
+use std::{
+    fs::File,
+    io,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+};
+
+use arrow_array::RecordBatch;
+use async_trait::async_trait;
+use fail::fail_point;
+use tokio::task::spawn_blocking;
+
+use super::{
+    commit::{commit, discard},
+    folder::{FolderLock, fault, prepare_folders, sync, sync_dir},
+    names::{Staged, open_name, part_name, staging},
+};
+use crate::{
+    connector::{RowReject, Sink, SinkContext},
+    formats::Encoder,
+    model::{Epoch, Fault, FaultKind, Mend, SinkIdentity, Token},
+};
+
+/// Rows are handed to the system in pieces of at least this many bytes.
+const PIECE_BYTES: usize = 128 << 10;
+
+/// Writes rows to files, in two phases.
+pub struct FilesystemSink {
+    target: PathBuf,
+    context: SinkContext,
+    encoder: Box<dyn Encoder>,
+    writer: State,
+}
+
+/// Where the writer is.
+enum State {
+    /// `recover` has not been called, or failed.
+    New,
+    Ready(Box<Writer>),
+    /// With a blocking call; if it is still there at the next call, that call was cut off, or failed for good.
+    Lent,
+}
+
+/// The file of the open epoch.
+struct Writer {
+    target: PathBuf,
+    staging: PathBuf,
+    context: SinkContext,
+    extension: &'static str,
+    /// Encoded, but not yet in the file.
+    buffer: Vec<u8>,
+    file: Option<OpenFile>,
+    /// Files begun so far.
+    begun: u64,
+    _lock: FolderLock,
+}
+
+struct OpenFile {
+    file: File,
+    path: PathBuf,
+    /// Bytes that are in it for good. There may be more after a failed write; they are written over or cut off.
+    length: u64,
+}
+
+impl FilesystemSink {
+    /// A sink that writes to the folder `path`, which must be absolute. Nothing is touched before
+    /// [`Sink::recover`].
+    pub fn new(path: PathBuf, encoder: Box<dyn Encoder>, context: SinkContext) -> Self {
+        Self { target: path, context, encoder, writer: State::New }
+    }
+
+    fn lend(&mut self) -> Result<Box<Writer>, Fault> {
+        match std::mem::replace(&mut self.writer, State::Lent) {
+            State::Ready(writer) => Ok(writer),
+            State::Lent => {
+                Err(Fault::restart(FaultKind::Sink, "an earlier call of the filesystem sink failed or was cut off"))
+            }
+            State::New => {
+                self.writer = State::New;
+                Err(Fault::restart(FaultKind::Bug, "a filesystem sink was used before it had recovered"))
+            }
+        }
+    }
+
+    /// Only after what a retry can mend is the writer used again: what a failed sync was to make durable is not
+    /// known to be in the file any more, and a second sync would not say so.
+    fn failed(&mut self, writer: Box<Writer>, fault: Fault) -> Fault {
+        if fault.mend == Mend::Retry {
+            self.writer = State::Ready(writer);
+        }
+        fault
+    }
+}
+
+/// Recovers tokens of a filesystem sink that the definition no longer has: commits them where they belong, and
+/// discards what else this pipeline staged there.
+///
+/// # Errors
+/// As [`Sink::recover`]; never because of the definition there is now.
+pub async fn recover_at(sink: &SinkIdentity, tokens: &[Token], context: &SinkContext) -> Result<(), Fault> {
+    let (target, tokens, context) = (PathBuf::from(&sink.target), of(sink, tokens)?, context.clone());
+    blocking(move || {
+        tokens.iter().try_for_each(commit)?;
+        if staging(&target, &context.pipeline).is_dir() { discard(&target, &tokens, &context) } else { Ok(()) }
+    })
+    .await
+}
+
+/// Refuses tokens of another sink.
+fn of(sink: &SinkIdentity, tokens: &[Token]) -> Result<Vec<Token>, Fault> {
+    match tokens.iter().find(|token| token.sink != *sink) {
+        Some(token) => Err(Fault::restart(FaultKind::Bug, format!("a token of {} was given to {sink}", token.sink))),
+        None => Ok(tokens.to_vec()),
+    }
+}
+
+/// Runs what blocks where that is allowed.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Fault> + Send + 'static) -> Result<T, Fault> {
+    spawn_blocking(work).await.unwrap_or_else(|error| {
+        Err(Fault::restart(FaultKind::Bug, "the filesystem sink's blocking work ended").because(error))
+    })
+}
+
+#[async_trait]
+impl Sink for FilesystemSink {
+    fn identity(&self) -> SinkIdentity {
+        SinkIdentity { connector: super::TABLE.name.to_owned(), target: self.target.display().to_string() }
+    }
+
+    async fn recover(&mut self, tokens: &[Token]) -> Result<(), Fault> {
+        if !self.target.is_absolute() {
+            let message = format!("the path of a filesystem sink must be absolute: {}", self.target.display());
+            return Err(Fault::never(FaultKind::Definition, message));
+        }
+        if !matches!(self.writer, State::New) {
+            return Err(Fault::restart(FaultKind::Bug, "a filesystem sink recovers once"));
+        }
+        let (target, context) = (self.target.clone(), self.context.clone());
+        let (tokens, extension) = (of(&self.identity(), tokens)?, self.encoder.extension());
+        let writer = blocking(move || {
+            // Before the folders are made: their absence would say that a disk is missing.
+            tokens.iter().try_for_each(commit)?;
+            prepare_folders(&target, &context.pipeline)?;
+            let lock = FolderLock::take(&target, &context)?;
+            discard(&target, &tokens, &context)?;
+            Ok(Box::new(Writer::new(target, context, extension, lock)))
+        });
+        self.writer = State::Ready(writer.await?);
+        Ok(())
+    }
+
+    async fn write(&mut self, rows: &RecordBatch) -> Result<Vec<RowReject>, Fault> {
+        let mut writer = self.lend()?;
+        let before = writer.buffer.len();
+        let rejects = self.encoder.encode(rows, &mut writer.buffer);
+        if writer.buffer.len() >= PIECE_BYTES {
+            let (returned, result) = blocking(move || {
+                let result = writer.drain();
+                Ok((writer, result))
+            })
+            .await?;
+            writer = returned;
+            if let Err(fault) = result {
+                // The caller has these rows still and may bring them again.
+                writer.buffer.truncate(before);
+                return Err(self.failed(writer, fault));
+            }
+        }
+        self.writer = State::Ready(writer);
+        Ok(rejects)
+    }
+
+    async fn prepare(&mut self, epoch: Epoch) -> Result<Option<Token>, Fault> {
+        let mut writer = self.lend()?;
+        let (writer, prepared) = blocking(move || {
+            let prepared = writer.prepare(epoch);
+            Ok((writer, prepared))
+        })
+        .await?;
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(fault) => return Err(self.failed(writer, fault)),
+        };
+        self.writer = State::Ready(writer);
+        match prepared {
+            Some(name) => {
+                let staged = Staged { pipeline: self.context.pipeline.to_string(), files: vec![name] };
+                staged.to_token(self.identity()).map(Some)
+            }
+            None => Ok(None),
+        }
+    }
+
+    async fn commit(&mut self, token: &Token) -> Result<(), Fault> {
+        let tokens = of(&self.identity(), std::slice::from_ref(token))?;
+        blocking(move || tokens.iter().try_for_each(commit)).await
+    }
+}
+
+/// Blocks, all of it.
+impl Writer {
+    fn new(target: PathBuf, context: SinkContext, extension: &'static str, lock: FolderLock) -> Self {
+        let staging = staging(&target, &context.pipeline);
+        let buffer = Vec::with_capacity(2 * PIECE_BYTES);
+        Self { target, staging, context, extension, buffer, file: None, begun: 0, _lock: lock }
+    }
+
+    /// Moves the buffer into the file. After a failure that a retry can mend nothing is lost and nothing is twice:
+    /// the next attempt writes at the same place.
+    fn drain(&mut self) -> Result<(), Fault> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let mut open = match self.file.take() {
+            Some(open) => open,
+            None => self.begin()?,
+        };
+        let written = open.file.write_all_at(&self.buffer, open.length);
+        let result = written.map_err(|error| fault("write to", &open.path, error));
+        if result.is_ok() {
+            open.length += self.buffer.len() as u64;
+            self.buffer.clear();
+        }
+        self.file = Some(open);
+        result
+    }
+
+    fn begin(&mut self) -> Result<OpenFile, Fault> {
+        loop {
+            self.begun += 1;
+            let path = self.staging.join(open_name(&self.context, self.begun, self.extension));
+            match File::options().write(true).create_new(true).open(&path) {
+                Ok(file) => return Ok(OpenFile { file, path, length: 0 }),
+                // Left by a later generation, of a state that has been set back since.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(fault("create", &path, error)),
+            }
+        }
+    }
+
+    /// Makes the open file durable under the name it keeps, which is answered; `None` if there were no rows.
+    fn prepare(&mut self, epoch: Epoch) -> Result<Option<String>, Fault> {
+        fail_point!("fs.before_prepare");
+        self.drain()?;
+        let Some(open) = &self.file else { return Ok(None) };
+        open.file.set_len(open.length).map_err(|error| fault("cut", &open.path, error))?;
+        sync(&open.file, &open.path)?;
+        let name = self.free_name(epoch)?;
+        let path = self.staging.join(&name);
+        std::fs::rename(&open.path, &path).map_err(|error| fault("rename", &open.path, error))?;
+        sync_dir(&self.staging)?;
+        self.file = None;
+        fail_point!("fs.after_prepare");
+        Ok(Some(name))
+    }
+
+    /// A name that is neither staged nor in the target: pipelines that wrote here under another name, and a state
+    /// that was set back, have counted their epochs too.
+    fn free_name(&self, epoch: Epoch) -> Result<String, Fault> {
+        let is_free = |path: &Path| match path.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+            Err(error) => Err(fault("look at", path, error)),
+            Ok(_) => Ok(false),
+        };
+        let mut part = 0;
+        loop {
+            let name = part_name(&self.context, epoch, part, self.extension);
+            if is_free(&self.staging.join(&name))? && is_free(&self.target.join(&name))? {
+                return Ok(name);
+            }
+            part += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, StringArray};
+
+    use super::*;
+    use crate::model::{Generation, PipelineName};
+
+    struct FirstText;
+
+    impl Encoder for FirstText {
+        fn encode(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Vec<RowReject> {
+            let texts = rows.column(0).as_any().downcast_ref::<StringArray>().unwrap();
+            out.extend(texts.value(0).as_bytes());
+            Vec::new()
+        }
+
+        fn extension(&self) -> &'static str {
+            "txt"
+        }
+    }
+
+    fn file_of(sink: &mut FilesystemSink) -> &mut Option<OpenFile> {
+        match &mut sink.writer {
+            State::Ready(writer) => &mut writer.file,
+            _ => panic!("no writer"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_can_be_waited_for_without_losing_or_repeating_a_row() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let context = SinkContext {
+            pipeline: PipelineName::new("a").unwrap(),
+            incarnation: "0123456789abcdef".to_owned(),
+            generation: Generation(1),
+        };
+        let mut sink = FilesystemSink::new(dir.path().to_owned(), Box::new(FirstText), context);
+        sink.recover(&[]).await.unwrap();
+        let row = |text: &str| {
+            RecordBatch::try_from_iter([("t", Arc::new(StringArray::from(vec![text])) as ArrayRef)]).unwrap()
+        };
+        let large = "x".repeat(PIECE_BYTES);
+        sink.write(&row(&large)).await.unwrap();
+        sink.write(&row("small")).await.unwrap();
+
+        let good = file_of(&mut sink).take().unwrap();
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        *file_of(&mut sink) = Some(OpenFile { file: full, path: good.path.clone(), length: good.length });
+        for _ in 0..2 {
+            assert_eq!(sink.write(&row(&large)).await.unwrap_err().mend, Mend::Retry);
+            assert_eq!(sink.prepare(Epoch(1)).await.unwrap_err().mend, Mend::Retry);
+        }
+        // Half of what was refused got through.
+        good.file.write_all_at(b"smallxxxx", good.length).unwrap();
+        *file_of(&mut sink) = Some(good);
+        let token = sink.prepare(Epoch(1)).await.unwrap().unwrap();
+        sink.commit(&token).await.unwrap();
+        let file = dir.path().join("part-0123456789abcdef-1-1-0.txt");
+        assert_eq!(std::fs::read_to_string(file).unwrap(), large + "small");
+    }
+}
