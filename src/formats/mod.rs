@@ -1,13 +1,18 @@
-//! Formats turn bodies into rows and rows into bytes. One file (or folder) per format.
+//! Formats turn bodies into rows and rows into bytes. One file (or folder) per format, and one entry in the table.
+
+pub mod json;
 
 use arrow_array::RecordBatch;
 
-use crate::model::{RowReject, RowsBuilder};
+use crate::{
+    definition::{OptionTable, Options},
+    model::{RowReject, RowsBuilder, Schema},
+};
 
 /// Fills rows from bodies, one message at a time: a body that does not decode never harms its neighbours.
 pub trait Decoder: Send {
-    /// Appends the rows of one body to the physical columns. On `Err` (the reason, which names the column and
-    /// never repeats a whole body) nothing has been appended.
+    /// Appends the rows of one body to the physical columns, which are all of one length before and after. On
+    /// `Err` (the reason, which names the column and never repeats a whole body) nothing has been appended.
     fn decode(&mut self, body: &[u8], rows: &mut RowsBuilder) -> Result<Decoded, String>;
 }
 
@@ -16,7 +21,8 @@ pub trait Decoder: Send {
 pub struct Decoded {
     /// Rows appended.
     pub rows: u32,
-    /// Fields set to null because an `ignore-parse-errors` option says so; counted.
+    /// Fields that had a value and were set to null, because an `ignore-parse-errors` option says so or because a
+    /// DECIMAL is too large for its type; counted.
     pub nulled_fields: u32,
     /// Whether an `ignore-parse-errors` option dropped the body, or a part of it, whole; counted.
     pub dropped: bool,
@@ -32,4 +38,71 @@ pub trait Encoder: Send {
 
     /// The usual ending of a file's name, without the dot.
     fn extension(&self) -> &'static str;
+}
+
+/// One line of the table of formats.
+struct Format {
+    table: &'static OptionTable,
+    check: fn(&Options) -> Option<String>,
+    decoder: fn(&Schema, &Options) -> Result<Box<dyn Decoder>, String>,
+    encoder: fn(&Schema, &Options) -> Result<Box<dyn Encoder>, String>,
+}
+
+static FORMATS: &[Format] = &[Format {
+    table: &json::TABLE,
+    check: json::check,
+    decoder: |schema, options| Ok(Box::new(json::Decoder::new(schema, options)?)),
+    encoder: |schema, options| Ok(Box::new(json::Encoder::new(schema, options)?)),
+}];
+
+/// The names of all formats, as an option `format` takes them.
+pub const NAMES: &[&str] = &["json"];
+
+fn find(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.table.name == name)
+}
+
+fn unknown(name: &str) -> String {
+    format!("there is no format {name}; there are: {}", NAMES.join(", "))
+}
+
+/// The options of a format; `None` if there is no such format.
+pub fn table(name: &str) -> Option<&'static OptionTable> {
+    find(name).map(|format| format.table)
+}
+
+/// Why a format's options contradict each other, if they do.
+pub fn check(name: &str, options: &Options) -> Option<String> {
+    find(name).and_then(|format| (format.check)(options))
+}
+
+/// A decoder for a table's physical columns. The error says what the format cannot do with schema or options.
+pub fn decoder(name: &str, schema: &Schema, options: &Options) -> Result<Box<dyn Decoder>, String> {
+    (find(name).ok_or_else(|| unknown(name))?.decoder)(schema, options)
+}
+
+/// An encoder for all columns of a schema. The error says what the format cannot do with schema or options.
+pub fn encoder(name: &str, schema: &Schema, options: &Options) -> Result<Box<dyn Encoder>, String> {
+    (find(name).ok_or_else(|| unknown(name))?.encoder)(schema, options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_are_those_of_the_table() {
+        assert!(FORMATS.iter().map(|format| format.table.name).eq(NAMES.iter().copied()));
+        let schema = Schema { columns: Vec::new() };
+        assert!(decoder("xml", &schema, &Options::default()).err().unwrap().contains("json"));
+    }
+
+    #[test]
+    fn a_formats_options_carry_its_name_as_a_prefix() {
+        for format in FORMATS {
+            for option in format.table.options {
+                assert!(option.name.starts_with(&format!("{}.", format.table.name)), "{}", option.name);
+            }
+        }
+    }
 }

@@ -13,7 +13,7 @@ mod token;
 mod types;
 
 pub use batch::{Batch, BatchMessage, Disposition, Origin, Reject, RowReject};
-pub use columns::{ColumnBuilder, RowsBuilder};
+pub use columns::{ColumnBuilder, ColumnError, RowsBuilder, Scalar};
 pub use credit::{Credit, CreditLimits, Credits};
 pub use fault::{Fault, FaultKind, Mend};
 pub use ids::{Epoch, Fingerprint, Generation, LaneId, PipelineName, Slot, SourceIdentity};

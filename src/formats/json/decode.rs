@@ -1,0 +1,154 @@
+//! Bodies to rows.
+
+use super::{
+    check,
+    failure::{Failure, excerpt},
+    options::{FAIL_ON_MISSING_FIELD, IGNORE_PARSE_ERRORS},
+    plan::RowPlan,
+    standard, text,
+    value::{Context, Scratch, Settings, read_object},
+};
+use crate::{
+    definition::Options,
+    formats::{self, Decoded},
+    model::{RowsBuilder, Schema},
+};
+
+/// Reads a body that is one JSON object into one row.
+///
+/// - An empty body makes no row and is no error (a tombstone). A byte order mark is skipped. Anything that is not
+///   UTF-8 is an error; Jackson would also read UTF-16.
+/// - Control characters that stand unescaped in a string are accepted, as Flink does.
+/// - What follows the object, which Flink leaves unread, is an error; under `json.ignore-parse-errors` the first
+///   object's row is kept and [`Decoded::dropped`] says that something was not.
+/// - A null for a NOT NULL column is an error; under `json.ignore-parse-errors` the row is dropped. An inner one
+///   takes the enclosing value with it.
+/// - [`Decoded::nulled_fields`] counts decimals that are too large too, which are null in every mode.
+#[derive(Debug)]
+pub struct Decoder {
+    plan: RowPlan,
+    settings: Settings,
+    scratch: Scratch,
+}
+
+/// Why a body makes no row.
+struct Refused {
+    reason: String,
+    /// It is the body's own fault, so `json.ignore-parse-errors` covers it.
+    ignorable: bool,
+}
+
+/// A row was read; whether more follows it in the body.
+enum Read {
+    Alone,
+    Followed(serde_json::Error),
+}
+
+impl Decoder {
+    /// A decoder for a table's physical columns. The error says which column JSON cannot hold, or which options
+    /// contradict each other.
+    pub fn new(schema: &Schema, options: &Options) -> Result<Self, String> {
+        if let Some(contradiction) = check(options) {
+            return Err(contradiction);
+        }
+        let settings = Settings {
+            fail_on_missing: options.opt_boolean(&FAIL_ON_MISSING_FIELD).unwrap_or(false),
+            ignore_errors: options.opt_boolean(&IGNORE_PARSE_ERRORS).unwrap_or(false),
+            standard: standard(options),
+        };
+        Ok(Self { plan: RowPlan::of_schema(schema)?, settings, scratch: Scratch::default() })
+    }
+
+    /// Reads a body that is not empty.
+    fn row(&mut self, body: &[u8], rows: &mut RowsBuilder) -> Result<Decoded, Refused> {
+        let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+        let body = std::str::from_utf8(body).map_err(|error| Refused::body(format!("not UTF-8: {error}")))?;
+        let start = body.trim_start_matches([' ', '\t', '\n', '\r']);
+        if !start.starts_with('{') {
+            return Err(Refused::body(not_an_object(start)));
+        }
+        let base = self.plan.fields.first().and_then(|field| rows.columns().get(field.column));
+        // Without a physical column nothing is appended, so there is nothing to cut back.
+        let base = base.map_or(usize::MAX, |column| column.len());
+        let mut context = Context { settings: self.settings, nulled: 0, scratch: &mut self.scratch };
+
+        let mut result = read(body, &self.plan, rows, base, &mut context).map_err(|failure| (failure, body));
+        let escaped;
+        if matches!(&result, Err((failure, _)) if failure.is_syntax())
+            && let Some(document) = text::escape_controls(body)
+        {
+            escaped = document;
+            rows.truncate(base);
+            context.nulled = 0;
+            // Positions in the escaped copy would mislead, so none are given.
+            result = read(&escaped, &self.plan, rows, base, &mut context).map_err(|failure| (failure, ""));
+        }
+        let outcome = match result {
+            Ok(Read::Alone) => Ok(false),
+            Ok(Read::Followed(_)) if self.settings.ignore_errors => Ok(true),
+            Ok(Read::Followed(error)) => Err(Refused::body(followed(&error))),
+            Err((failure, body)) => {
+                let ignorable = failure.is_syntax() || failure.can_be_ignored();
+                Err(Refused { reason: failure.reason(body), ignorable })
+            }
+        };
+        match outcome {
+            Ok(dropped) => Ok(Decoded { rows: 1, nulled_fields: context.nulled, dropped }),
+            Err(refused) => {
+                rows.truncate(base);
+                Err(refused)
+            }
+        }
+    }
+}
+
+impl Refused {
+    fn body(reason: String) -> Self {
+        Self { reason, ignorable: true }
+    }
+}
+
+impl formats::Decoder for Decoder {
+    fn decode(&mut self, body: &[u8], rows: &mut RowsBuilder) -> Result<Decoded, String> {
+        if body.is_empty() {
+            return Ok(Decoded::default());
+        }
+        match self.row(body, rows) {
+            Err(refused) if self.settings.ignore_errors && refused.ignorable => {
+                Ok(Decoded { rows: 0, nulled_fields: 0, dropped: true })
+            }
+            result => result.map_err(|refused| refused.reason),
+        }
+    }
+}
+
+fn read<'a>(
+    body: &'a str,
+    plan: &'a RowPlan,
+    rows: &mut RowsBuilder,
+    base: usize,
+    context: &mut Context<'_>,
+) -> Result<Read, Failure<'a>> {
+    let mut de = serde_json::Deserializer::from_str(body);
+    read_object(&mut de, plan, rows.columns_mut(), base, context)?;
+    Ok(match de.end() {
+        Ok(()) => Read::Alone,
+        Err(error) => Read::Followed(error),
+    })
+}
+
+fn not_an_object(start: &str) -> String {
+    match start.as_bytes().first() {
+        None => "not JSON: nothing but blanks".into(),
+        Some(b'[') => format!("expected a JSON object, found an array: {}", excerpt(start)),
+        Some(_) => format!("expected a JSON object, found {}", excerpt(start)),
+    }
+}
+
+fn followed(error: &serde_json::Error) -> String {
+    format!(
+        "more follows after the JSON object, at line {} column {}; a message holds one object",
+        error.line(),
+        error.column()
+    )
+}

@@ -1,0 +1,345 @@
+//! Rows to lines.
+
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array,
+    Int16Array, Int32Array, Int64Array, ListArray, MapArray, RecordBatch, StringArray, StructArray,
+    Time32MillisecondArray, TimestampMicrosecondArray, TimestampNanosecondArray,
+};
+use arrow_buffer::NullBuffer;
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+
+use super::{
+    check_map_key, number,
+    options::{DECIMAL_AS_PLAIN_NUMBER, IGNORE_NULL_FIELDS, MAP_NULL_KEY_LITERAL, MAP_NULL_KEY_MODE},
+    standard, text,
+    time::{self, Standard, Unit},
+};
+use crate::{
+    model::RowReject,
+    definition::Options,
+    formats,
+    model::{LogicalType, Schema},
+};
+
+/// Writes rows as JSON objects, one a line, columns in the order of the schema.
+///
+/// The batch's columns are matched by position and must have the schema's types. A row is refused when a date is
+/// outside the calendar or, with `json.map-null-key.mode` FAIL, when a map has a null key. The fraction of a TIME
+/// is written, where Flink drops it, if there is one.
+#[derive(Debug)]
+pub struct Encoder {
+    columns: Vec<(String, LogicalType)>,
+    settings: Settings,
+}
+
+#[derive(Debug)]
+struct Settings {
+    standard: Standard,
+    plain_decimals: bool,
+    ignore_nulls: bool,
+    null_key: NullKey,
+}
+
+/// `json.map-null-key.mode`
+#[derive(Debug)]
+enum NullKey {
+    Fail,
+    Drop,
+    Literal(String),
+}
+
+impl Encoder {
+    /// An encoder for all columns of the schema. The error says which column JSON cannot hold.
+    pub fn new(schema: &Schema, options: &Options) -> Result<Self, String> {
+        for column in &schema.columns {
+            check_type(&column.ty.logical).map_err(|why| format!("{}: {why}", column.name))?;
+        }
+        let null_key = match options.opt_text(&MAP_NULL_KEY_MODE) {
+            Some("DROP") => NullKey::Drop,
+            Some("LITERAL") => NullKey::Literal(options.opt_text(&MAP_NULL_KEY_LITERAL).unwrap_or("null").to_owned()),
+            _ => NullKey::Fail,
+        };
+        let settings = Settings {
+            standard: standard(options),
+            plain_decimals: options.opt_boolean(&DECIMAL_AS_PLAIN_NUMBER).unwrap_or(false),
+            ignore_nulls: options.opt_boolean(&IGNORE_NULL_FIELDS).unwrap_or(false),
+            null_key,
+        };
+        let columns = schema.columns.iter().map(|column| (column.name.clone(), column.ty.logical.clone())).collect();
+        Ok(Self { columns, settings })
+    }
+
+    /// The batch's columns as what they are written as.
+    fn open<'a>(&'a self, rows: &'a RecordBatch) -> Result<Vec<FieldWriter<'a>>, String> {
+        if rows.num_columns() != self.columns.len() {
+            return Err(format!("{} columns where the schema has {}", rows.num_columns(), self.columns.len()));
+        }
+        let pairs = self.columns.iter().zip(rows.columns());
+        pairs.map(|((name, logical), array)| FieldWriter::new(name, logical, array)).collect()
+    }
+}
+
+fn check_type(logical: &LogicalType) -> Result<(), String> {
+    match logical {
+        LogicalType::Array(element) => check_type(&element.logical),
+        LogicalType::Map(key, value) => check_map_key(key).and_then(|()| check_type(&value.logical)),
+        LogicalType::Row(fields) => fields.iter().try_for_each(|field| check_type(&field.ty.logical)),
+        _ => Ok(()),
+    }
+}
+
+impl formats::Encoder for Encoder {
+    fn encode(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Vec<RowReject> {
+        let fields = match self.open(rows) {
+            Ok(fields) => fields,
+            Err(reason) => {
+                return (0..rows.num_rows()).map(|row| RowReject { row, reason: reason.clone() }).collect();
+            }
+        };
+        let mut rejects = Vec::new();
+        for row in 0..rows.num_rows() {
+            let start = out.len();
+            match write_object(&fields, row, &self.settings, out) {
+                Ok(()) => out.push(b'\n'),
+                Err(reason) => {
+                    out.truncate(start);
+                    rejects.push(RowReject { row, reason });
+                }
+            }
+        }
+        rejects
+    }
+
+    fn extension(&self) -> &'static str {
+        "json"
+    }
+}
+
+struct FieldWriter<'a> {
+    name: &'a str,
+    /// `"name":`
+    key: Vec<u8>,
+    column: ColumnWriter<'a>,
+}
+
+struct ColumnWriter<'a> {
+    nulls: Option<&'a NullBuffer>,
+    values: Values<'a>,
+}
+
+enum Values<'a> {
+    Boolean(&'a BooleanArray),
+    Int8(&'a [i8]),
+    Int16(&'a [i16]),
+    Int32(&'a [i32]),
+    Int64(&'a [i64]),
+    Float32(&'a [f32]),
+    Float64(&'a [f64]),
+    Decimal { values: &'a [i128], scale: i8 },
+    Text(&'a StringArray),
+    Bytes(&'a BinaryArray),
+    Date(&'a [i32]),
+    Time(&'a [i32]),
+    Timestamp { values: &'a [i64], zoned: bool, unit: Unit },
+    Array { offsets: &'a [i32], items: Box<ColumnWriter<'a>> },
+    Map { offsets: &'a [i32], keys: &'a StringArray, values: Box<ColumnWriter<'a>> },
+    Row(Vec<FieldWriter<'a>>),
+}
+
+impl<'a> FieldWriter<'a> {
+    fn new(name: &'a str, logical: &'a LogicalType, array: &'a ArrayRef) -> Result<Self, String> {
+        let mut key = Vec::with_capacity(name.len() + 3);
+        text::write_string(name, &mut key);
+        key.push(b':');
+        let column = ColumnWriter::new(logical, array).map_err(|why| format!("column {name}: {why}"))?;
+        Ok(Self { name, key, column })
+    }
+}
+
+impl<'a> ColumnWriter<'a> {
+    fn new(logical: &'a LogicalType, array: &'a ArrayRef) -> Result<Self, String> {
+        let values = Values::new(logical, array)?;
+        let values = values.ok_or_else(|| format!("{} where {} is expected", array.data_type(), logical.to_arrow()))?;
+        Ok(Self { nulls: array.nulls(), values })
+    }
+
+    fn is_null(&self, row: usize) -> bool {
+        self.nulls.is_some_and(|nulls| nulls.is_null(row))
+    }
+}
+
+impl<'a> Values<'a> {
+    /// `None` if the array is not of the type.
+    fn new(logical: &'a LogicalType, array: &'a ArrayRef) -> Result<Option<Self>, String> {
+        fn cast<T: 'static>(array: &ArrayRef) -> Option<&T> {
+            array.as_any().downcast_ref::<T>()
+        }
+        let zoned = matches!(logical, LogicalType::TimestampLtz(_));
+        Ok(match logical {
+            LogicalType::Boolean => cast(array).map(Self::Boolean),
+            LogicalType::TinyInt => cast::<Int8Array>(array).map(|array| Self::Int8(array.values())),
+            LogicalType::SmallInt => cast::<Int16Array>(array).map(|array| Self::Int16(array.values())),
+            LogicalType::Int => cast::<Int32Array>(array).map(|array| Self::Int32(array.values())),
+            LogicalType::BigInt => cast::<Int64Array>(array).map(|array| Self::Int64(array.values())),
+            LogicalType::Float => cast::<Float32Array>(array).map(|array| Self::Float32(array.values())),
+            LogicalType::Double => cast::<Float64Array>(array).map(|array| Self::Float64(array.values())),
+            LogicalType::Decimal(..) => cast::<Decimal128Array>(array)
+                .map(|array| Self::Decimal { values: array.values(), scale: array.scale() }),
+            LogicalType::Char(_) | LogicalType::VarChar(_) => cast(array).map(Self::Text),
+            LogicalType::Binary(_) | LogicalType::VarBinary(_) => cast(array).map(Self::Bytes),
+            LogicalType::Date => cast::<Date32Array>(array).map(|array| Self::Date(array.values())),
+            LogicalType::Time(_) => cast::<Time32MillisecondArray>(array).map(|array| Self::Time(array.values())),
+            LogicalType::Timestamp(_) | LogicalType::TimestampLtz(_) => {
+                let micros = cast::<TimestampMicrosecondArray>(array).map(|array| (array.values(), Unit::Micros));
+                let nanos = || cast::<TimestampNanosecondArray>(array).map(|array| (array.values(), Unit::Nanos));
+                micros.or_else(nanos).map(|(values, unit)| Self::Timestamp { values, zoned, unit })
+            }
+            LogicalType::Array(element) => match cast::<ListArray>(array) {
+                Some(list) => {
+                    let items = Box::new(ColumnWriter::new(&element.logical, list.values())?);
+                    Some(Self::Array { offsets: list.value_offsets(), items })
+                }
+                None => None,
+            },
+            LogicalType::Map(_, value) => match cast::<MapArray>(array).map(|map| (map, cast(map.keys()))) {
+                Some((map, Some(keys))) => {
+                    let values = Box::new(ColumnWriter::new(&value.logical, map.values())?);
+                    Some(Self::Map { offsets: map.value_offsets(), keys, values })
+                }
+                _ => None,
+            },
+            LogicalType::Row(fields) => match cast::<StructArray>(array) {
+                Some(row) if row.num_columns() == fields.len() => {
+                    let pairs = fields.iter().zip(row.columns());
+                    let writers = pairs.map(|(field, array)| FieldWriter::new(&field.name, &field.ty.logical, array));
+                    Some(Self::Row(writers.collect::<Result<_, _>>()?))
+                }
+                _ => None,
+            },
+        })
+    }
+}
+
+/// Writes an object; the error names the column.
+fn write_object(fields: &[FieldWriter<'_>], row: usize, settings: &Settings, out: &mut Vec<u8>) -> Result<(), String> {
+    out.push(b'{');
+    let mut first = true;
+    for field in fields {
+        let null = field.column.is_null(row);
+        if null && settings.ignore_nulls {
+            continue;
+        }
+        if !first {
+            out.push(b',');
+        }
+        first = false;
+        out.extend_from_slice(&field.key);
+        if null {
+            out.extend_from_slice(b"null");
+        } else {
+            write_value(&field.column.values, row, settings, out)
+                .map_err(|why| format!("column {}: {why}", field.name))?;
+        }
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+fn write_slot(column: &ColumnWriter<'_>, row: usize, settings: &Settings, out: &mut Vec<u8>) -> Result<(), String> {
+    if column.is_null(row) {
+        out.extend_from_slice(b"null");
+        return Ok(());
+    }
+    write_value(&column.values, row, settings, out)
+}
+
+/// Writes a value that is not null. `row` is below the length of every array: it counts rows of the batch, or comes
+/// from offsets that Arrow has checked.
+fn write_value(values: &Values<'_>, row: usize, settings: &Settings, out: &mut Vec<u8>) -> Result<(), String> {
+    match values {
+        Values::Boolean(values) => out.extend_from_slice(if values.value(row) { b"true" } else { b"false" }),
+        Values::Int8(values) => write_integer(values[row], out),
+        Values::Int16(values) => write_integer(values[row], out),
+        Values::Int32(values) => write_integer(values[row], out),
+        Values::Int64(values) => write_integer(values[row], out),
+        Values::Float32(values) => number::write_f32(values[row], out),
+        Values::Float64(values) => number::write_f64(values[row], out),
+        Values::Decimal { values, scale } => number::write_decimal(values[row], *scale, settings.plain_decimals, out),
+        Values::Text(values) => text::write_string(values.value(row), out),
+        Values::Bytes(values) => write_bytes(values.value(row), out)?,
+        Values::Date(values) => quoted(out, |out| time::write_date(values[row], out))
+            .ok_or_else(|| format!("{} days since the epoch are outside the calendar", values[row]))?,
+        Values::Time(values) => quoted(out, |out| time::write_time(values[row], out))
+            .ok_or_else(|| format!("{} ms are not a time of day", values[row]))?,
+        Values::Timestamp { values, zoned, unit } => {
+            quoted(out, |out| time::write_timestamp(values[row], settings.standard, *zoned, *unit, out))
+                .ok_or_else(|| format!("timestamp {} is outside the calendar", values[row]))?;
+        }
+        Values::Array { offsets, items } => {
+            out.push(b'[');
+            for (at, item) in (offsets[row] as usize..offsets[row + 1] as usize).enumerate() {
+                if at > 0 {
+                    out.push(b',');
+                }
+                write_slot(items, item, settings, out)?;
+            }
+            out.push(b']');
+        }
+        Values::Map { offsets, keys, values } => {
+            let entries = offsets[row] as usize..offsets[row + 1] as usize;
+            write_map(keys, values, entries, settings, out)?;
+        }
+        Values::Row(fields) => write_object(fields, row, settings, out)?,
+    }
+    Ok(())
+}
+
+fn write_map(
+    keys: &StringArray,
+    values: &ColumnWriter<'_>,
+    entries: std::ops::Range<usize>,
+    settings: &Settings,
+    out: &mut Vec<u8>,
+) -> Result<(), String> {
+    out.push(b'{');
+    let mut first = true;
+    for entry in entries {
+        let key = match (keys.is_null(entry), &settings.null_key) {
+            (false, _) => keys.value(entry),
+            (true, NullKey::Literal(literal)) => literal,
+            (true, NullKey::Drop) => continue,
+            (true, NullKey::Fail) => return Err(format!("a null key in a MAP ({} is FAIL)", MAP_NULL_KEY_MODE.name)),
+        };
+        if !first {
+            out.push(b',');
+        }
+        first = false;
+        text::write_string(key, out);
+        out.push(b':');
+        write_slot(values, entry, settings, out)?;
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+fn write_integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// Standard base64 with padding and without line breaks, as Jackson's default variant.
+fn write_bytes(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+    out.push(b'"');
+    let start = out.len();
+    out.resize(start + bytes.len().div_ceil(3) * 4, 0);
+    let room = out.get_mut(start..).unwrap_or(&mut []);
+    BASE64.encode_slice(bytes, room).map_err(|error| error.to_string())?;
+    out.push(b'"');
+    Ok(())
+}
+
+fn quoted(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Option<()>) -> Option<()> {
+    out.push(b'"');
+    write(out)?;
+    out.push(b'"');
+    Some(())
+}
