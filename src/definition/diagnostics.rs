@@ -154,6 +154,26 @@ impl Report {
         self.text.get(span.range()).unwrap_or_default()
     }
 
+    /// The place of `piece`, which stands `offset` bytes into the text of the scalar at `span`. Exact for a scalar
+    /// written as it reads; where quotes or escapes are in the way the first place it can be seen at, else `span`.
+    pub fn within(&self, span: Span, offset: usize, piece: &str) -> Span {
+        let written = self.written(span);
+        let is_at = |at: usize| written.get(at..).is_some_and(|rest| rest.starts_with(piece));
+        let quote = usize::from(written.starts_with(['"', '\'']));
+        let exact = offset.saturating_add(quote);
+        let found = if is_at(exact) { Some(exact) } else { written.find(piece) };
+        let Some(at) = found.filter(|at| !piece.is_empty() || *at == exact) else { return span };
+        let before = written.get(..at).unwrap_or_default();
+        let lines = before.matches('\n').count() as u32;
+        let characters = before.rsplit('\n').next().unwrap_or_default().chars().count() as u32;
+        Span {
+            start: span.start + at,
+            end: span.start + at + piece.len(),
+            line: span.line + lines,
+            column: if lines == 0 { span.column + characters } else { characters + 1 },
+        }
+    }
+
     /// Adds one.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
@@ -173,7 +193,12 @@ impl Report {
 
     /// Whether anything is an error.
     pub fn has_errors(&self) -> bool {
-        self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+        self.errors() > 0
+    }
+
+    /// How many errors there are.
+    pub fn errors(&self) -> usize {
+        self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
     }
 
     /// Everything that is wrong as text, ending in a newline unless there is nothing.

@@ -65,6 +65,8 @@ pub enum Value {
     Null,
     /// Text, a number or a boolean, as written.
     Scalar(Scalar),
+    /// A value that could not be read and has been reported; it counts as given.
+    Broken,
     /// A list.
     Sequence(Vec<Node>),
     /// Keys and values in the order of the file; no key twice.
@@ -95,7 +97,7 @@ impl Value {
     /// What it is, for a message.
     pub const fn describe(&self) -> &'static str {
         match self {
-            Self::Null => "nothing",
+            Self::Null | Self::Broken => "nothing",
             Self::Scalar(_) => "a single value",
             Self::Sequence(_) => "a list",
             Self::Mapping(_) => "a mapping",
@@ -224,12 +226,13 @@ impl Reading<'_> {
                 refuse_extras(span, anchor, tag.is_some(), report);
                 let null = style == ScalarStyle::Plain && is_null(&text);
                 let scalar = Scalar { text: text.into_owned(), secret: false, substituted: false };
-                self.place(span, scalar, null, report);
+                let text = scalar.text.clone();
+                let value = if null { Value::Null } else { Value::Scalar(scalar) };
+                self.place(span, text, value, report);
             }
             Event::Alias(_) => {
                 refuse_extras(span, 1, false, report);
-                let scalar = Scalar { text: String::new(), secret: false, substituted: false };
-                self.place(span, scalar, true, report);
+                self.place(span, String::new(), Value::Broken, report);
             }
             Event::SequenceStart(anchor, tag) => {
                 refuse_extras(span, anchor, tag.is_some(), report);
@@ -265,13 +268,13 @@ impl Reading<'_> {
         self.add(node, report);
     }
 
-    fn place(&mut self, span: Span, scalar: Scalar, null: bool, report: &mut Report) {
+    /// Takes a scalar: a key where one is due, else a value.
+    fn place(&mut self, span: Span, text: String, value: Value, report: &mut Report) {
         if let Some(Open::Mapping { key, expects_value: expects_value @ false, .. }) = self.stack.last_mut() {
             report.show(span);
-            *key = Some(Located::new(scalar.text, span));
+            *key = Some(Located::new(text, span));
             *expects_value = true;
         } else {
-            let value = if null { Value::Null } else { Value::Scalar(scalar) };
             self.add(Located::new(value, span), report);
         }
     }
@@ -323,12 +326,137 @@ fn is_null(text: &str) -> bool {
 fn refuse_extras(span: Span, anchor: usize, tag: bool, report: &mut Report) {
     if anchor != 0 {
         report.push(
-            Diagnostic::error("found an anchor or alias (`&name`, `*name`)")
-                .at(span)
-                .expected("the value written out"),
+            Diagnostic::error("found an anchor or alias (`&name`, `*name`)").at(span).expected("the value written out"),
         );
     }
     if tag {
         report.push(Diagnostic::error("found a tag (`!name`)").at(span).expected("the plain value"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_all(text: &str) -> (Option<Node>, Vec<String>) {
+        let mut report = Report::new("a.yaml", text);
+        let node = read(text, &mut report);
+        let told = report.render(crate::definition::Style::Line).lines().map(str::to_owned).collect();
+        (node, told)
+    }
+
+    fn entries(node: &Node) -> &[Entry] {
+        match &node.value {
+            Value::Mapping(entries) => entries,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_key_and_value_knows_its_place_also_after_wide_characters() {
+        let (node, told) = read_all("é: ü\nsource:\n  a: \"x\" # c\n  b: {c: 'd'}\n");
+        assert_eq!(told, [""; 0]);
+        let node = node.unwrap();
+        let [first, source] = entries(&node) else { panic!() };
+        assert_eq!((first.value.span.line, first.value.span.column), (1, 4));
+        assert_eq!((first.value.span.start, first.value.span.end), (4, 6));
+        let [a, b] = entries(&source.value) else { panic!() };
+        assert_eq!((a.key.span.line, a.key.span.column), (3, 3));
+        assert_eq!((a.value.span.line, a.value.span.column), (3, 6));
+        assert_eq!(entries(&b.value)[0].value.span.column, 10);
+    }
+
+    #[test]
+    fn scalars_are_kept_as_written_and_only_plain_nulls_are_null() {
+        let (node, _) = read_all("a: 010\nb: yes\nc: ~\nd:\ne: 'null'\nf: NULL\ng: ''\nh: 1.50\n");
+        let node = node.unwrap();
+        let texts: Vec<_> = entries(&node)
+            .iter()
+            .map(|entry| match &entry.value.value {
+                Value::Scalar(scalar) => scalar.text.as_str(),
+                Value::Null => "(null)",
+                other => other.describe(),
+            })
+            .collect();
+        assert_eq!(texts, ["010", "yes", "(null)", "(null)", "null", "(null)", "", "1.50"]);
+    }
+
+    #[test]
+    fn an_empty_value_is_placed_at_its_key() {
+        let (node, _) = read_all("a:\n\nb: 1\n");
+        assert_eq!(entries(&node.unwrap())[0].value.span.line, 1);
+    }
+
+    #[test]
+    fn every_duplicate_key_is_told_and_the_first_is_kept() {
+        let (node, told) = read_all("a: 1\na: 2\nb: {c: 1, c: 2}\na: [3]\n");
+        assert_eq!(
+            told,
+            [
+                "a.yaml:2:1: error: the key `a` is given twice; it is first given in line 1; keep one",
+                "a.yaml:3:11: error: the key `c` is given twice; it is first given in line 3; keep one",
+                "a.yaml:4:1: error: the key `a` is given twice; it is first given in line 1; keep one",
+            ]
+        );
+        let node = node.unwrap();
+        assert!(matches!(&entries(&node)[0].value.value, Value::Scalar(scalar) if scalar.text == "1"));
+    }
+
+    #[test]
+    fn a_second_document_is_told() {
+        let (_, told) = read_all("a: 1\n---\nb: 2\n");
+        assert_eq!(told.len(), 1);
+        assert!(told[0].starts_with("a.yaml:2:1: error: found a second document"), "{told:?}");
+        assert_eq!(read_all("---\na: 1\n...\n").1, [""; 0]);
+    }
+
+    #[test]
+    fn anchors_aliases_and_tags_are_told() {
+        let (_, told) = read_all("a: &x 1\nb: *x\nc: !!str 1\n? [d]\n: 1\n");
+        let places: Vec<_> = told.iter().map(|line| line.split(": ").next().unwrap()).collect();
+        assert_eq!(places, ["a.yaml:1:7", "a.yaml:2:4", "a.yaml:3:10", "a.yaml:4:3"]);
+    }
+
+    #[test]
+    fn what_is_no_mapping_is_told() {
+        for (text, place) in
+            [("", "a.yaml: "), ("# nothing\n", "a.yaml: "), ("- a\n", "a.yaml:1:1"), ("a", "a.yaml:1:1")]
+        {
+            let (_, told) = read_all(text);
+            assert_eq!(told.len(), 1, "{text}: {told:?}");
+            assert!(told[0].starts_with(place), "{told:?}");
+        }
+    }
+
+    #[test]
+    fn broken_yaml_has_a_place_and_a_hint() {
+        let (node, told) = read_all("a: 1\nb: {c: ${X}}\n");
+        assert!(node.is_none());
+        assert!(told[0].starts_with("a.yaml:2:9: error: this is not YAML"), "{told:?}");
+        assert!(told[0].contains("needs quotes"), "{told:?}");
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let (_, told) = read_all(&"[".repeat(200_000));
+        assert!(told[0].contains("nested deeper"), "{told:?}");
+    }
+
+    #[test]
+    fn the_tree_agrees_with_serde_yaml() {
+        fn plain(node: &Node) -> serde_yaml::Value {
+            match &node.value {
+                Value::Null | Value::Broken => serde_yaml::Value::Null,
+                Value::Scalar(scalar) => serde_yaml::Value::String(scalar.text.clone()),
+                Value::Sequence(items) => items.iter().map(plain).collect(),
+                Value::Mapping(entries) => serde_yaml::Value::Mapping(
+                    entries.iter().map(|e| (e.key.value.clone().into(), plain(&e.value))).collect(),
+                ),
+            }
+        }
+        let text =
+            "a: 'it''s'\nb: \"x\\ty\"\nc: |\n  one\n  two\nd: >\n  one\n  two\ne: [p, {q: r}]\nf: ~\ng: a\n  b\n";
+        let (node, _) = read_all(text);
+        assert_eq!(plain(&node.unwrap()), serde_yaml::from_str::<serde_yaml::Value>(text).unwrap());
     }
 }

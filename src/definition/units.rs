@@ -7,8 +7,10 @@ use std::time::Duration;
 /// Why a text is not a value: what was expected in its place.
 pub type Expected = &'static str;
 
-const DURATION: Expected = "a duration such as `10s`, `500 ms` or `2min` (units d, h, min, s, ms, us, ns; a bare number is milliseconds)";
-const SIZE: Expected = "a size such as `128mb` or `1 gb` (units b, kb, mb, gb, tb, in steps of 1024; a bare number is bytes)";
+const DURATION: Expected =
+    "a duration such as `10s`, `500 ms` or `2min` (units d, h, min, s, ms, us, ns; a bare number is milliseconds)";
+const SIZE: Expected =
+    "a size such as `128mb` or `1 gb` (units b, kb, mb, gb, tb, in steps of 1024; a bare number is bytes)";
 const CHARACTER: Expected = "exactly one character (`\\t`, `\\n` and `\\u0001` are understood)";
 const BACKOFF: Expected = "a range of durations such as `1s..60s`, the shorter first";
 

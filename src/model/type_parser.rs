@@ -1,8 +1,7 @@
 //! Reads the text of a type or column as Flink's `CREATE TABLE` does, in any case and with its aliases.
 
 use super::{
-    Column, ColumnType, Field, LogicalType, TypeError,
-    nearest,
+    Column, ColumnType, Field, LogicalType, TypeError, nearest,
     type_lexer::{Token, TokenKind, tokens},
 };
 
