@@ -1,6 +1,31 @@
 //! Pipeline definitions as people write them: YAML with a position for every key and value, option tables,
 //! units, substitution and secrets. Knows no connector; `connectors::resolve` types what is read here.
 
+mod check;
+mod diagnostics;
+mod endpoint;
+mod folder;
+mod loading;
+mod located;
 mod options;
+mod pipeline;
+mod registry;
+mod schema;
+pub mod sections;
+mod show;
+mod substitute;
+mod units;
+mod values;
 
+pub use diagnostics::{Diagnostic, MASK, Report, Severity, Style};
+pub use endpoint::{At, Endpoint, FormatDefinition, Role};
+pub use folder::{Discovered, discover};
+pub use loading::{LARGEST_FILE, Loaded, load, load_file, load_text};
+pub use located::{Located, Span};
 pub use options::{OptionKind, OptionSpec, OptionTable, OptionValue, Options};
+pub use pipeline::{CheckpointDefinition, OnError, PipelineDefinition, RestartDefinition};
+pub use registry::{Check, ConnectorTables, FormatTables, FormatUse, MetadataKey, Registry, RoleTables, no_check};
+pub use schema::widens;
+pub use substitute::Environment;
+pub use units::{parse_boolean, parse_character, parse_duration, parse_integer, parse_size, show_duration, unescape};
+pub use values::Refusal;

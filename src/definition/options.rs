@@ -3,6 +3,8 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
+use super::{diagnostics::MASK, units::show_duration};
+
 /// The options of one connector or format.
 #[derive(Debug)]
 pub struct OptionTable {
@@ -100,6 +102,8 @@ pub enum OptionKind {
     Character,
     /// A size in bytes, as Flink writes it (`128mb`, `1 gb`; a bare number is bytes).
     Size,
+    /// Two durations above zero joined by `..`, the shorter first: `1s..60s`.
+    Backoff,
 }
 
 /// A checked value.
@@ -119,6 +123,25 @@ pub enum OptionValue {
     Character(char),
     /// Size, in bytes
     Size(u64),
+    /// Backoff
+    Backoff(Duration, Duration),
+}
+
+/// The value as a user could write it.
+impl fmt::Display for OptionValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Integer(value) => value.fmt(f),
+            Self::Boolean(value) => value.fmt(f),
+            Self::Duration(value) => f.write_str(&show_duration(*value)),
+            Self::Path(path) => path.display().fmt(f),
+            Self::Character(c) if c.is_control() => write!(f, "\\u{:04x}", u32::from(*c)),
+            Self::Character(c) => c.fmt(f),
+            Self::Size(bytes) => bytes.fmt(f),
+            Self::Backoff(least, most) => write!(f, "{}..{}", show_duration(*least), show_duration(*most)),
+        }
+    }
 }
 
 /// The checked options of one connector or format: every required one is there, every default filled in.
@@ -154,10 +177,39 @@ macro_rules! getters {
 impl Options {
     /// Records a checked value.
     pub fn insert(&mut self, spec: &'static OptionSpec, value: OptionValue) {
-        if spec.secret && !self.secrets.contains(&spec.name) {
+        self.insert_from(spec, value, false);
+    }
+
+    /// Records a checked value; `from_secret`: it came from a secrets directory, so that it is masked whatever the
+    /// option is.
+    pub fn insert_from(&mut self, spec: &'static OptionSpec, value: OptionValue, from_secret: bool) {
+        if (spec.secret || from_secret) && !self.secrets.contains(&spec.name) {
             self.secrets.push(spec.name);
         }
         self.values.insert(spec.name, value);
+    }
+
+    /// Whether the option has a value.
+    pub fn has(&self, spec: &OptionSpec) -> bool {
+        self.values.contains_key(spec.name)
+    }
+
+    /// Names and values for showing, in the order of the names; secrets masked.
+    pub fn shown(&self) -> impl Iterator<Item = (&'static str, String)> {
+        self.values
+            .iter()
+            .map(|(name, value)| (*name, if self.secrets.contains(name) { MASK.to_owned() } else { value.to_string() }))
+    }
+
+    /// Two durations, the shorter first.
+    pub fn backoff(&self, spec: &OptionSpec) -> (Duration, Duration) {
+        match self.values.get(spec.name) {
+            Some(OptionValue::Backoff(least, most)) => (*least, *most),
+            _ => {
+                debug_assert!(false, "option {} has no value of this kind", spec.name);
+                (Duration::ZERO, Duration::ZERO)
+            }
+        }
     }
 
     getters! {
@@ -183,7 +235,7 @@ impl fmt::Debug for Options {
         let mut map = f.debug_map();
         for (name, value) in &self.values {
             if self.secrets.contains(name) {
-                map.entry(name, &"***");
+                map.entry(name, &MASK);
             } else {
                 map.entry(name, value);
             }

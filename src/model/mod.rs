@@ -9,7 +9,11 @@ mod credit;
 mod fault;
 mod ids;
 mod message;
+mod spelling;
 mod token;
+mod type_display;
+mod type_lexer;
+mod type_parser;
 mod types;
 
 pub use batch::{Batch, BatchMessage, Disposition, Origin, Reject, RowReject};
@@ -18,5 +22,6 @@ pub use credit::{Credit, CreditLimits, Credits};
 pub use fault::{Fault, FaultKind, Mend};
 pub use ids::{Epoch, Fingerprint, Generation, LaneId, PipelineName, Slot, SourceIdentity};
 pub use message::{Body, Message, MetaValue, Receipt};
+pub use spelling::nearest;
 pub use token::{SinkIdentity, Token};
 pub use types::{Column, ColumnType, Field, LogicalType, Schema, TypeError};

@@ -1,0 +1,166 @@
+//! Checks the entries of a mapping against option tables.
+
+use std::collections::BTreeMap;
+
+use super::{
+    diagnostics::{Diagnostic, Report},
+    located::{Entry, Node, Span, Value},
+    options::{OptionKind, OptionSpec, OptionTable, OptionValue, Options},
+};
+use crate::model::nearest;
+
+/// Longest part of a value that a message repeats, in characters.
+const LONGEST_SHOWN: usize = 60;
+
+/// A mapping of a definition that holds options.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Section<'a> {
+    /// What it is called, as in "`endpoint` is missing from `source`".
+    pub name: &'a str,
+    /// Where it begins; `None`: it is the file as a whole.
+    pub key: Option<Span>,
+    /// Its entries.
+    pub entries: &'a [Entry],
+}
+
+/// The options of one table, and where they stand.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Checked {
+    pub options: Options,
+    pub places: BTreeMap<&'static str, Span>,
+}
+
+impl Section<'_> {
+    pub(super) fn get(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.key.value == key)
+    }
+}
+
+/// Reads every option of `table`: those given are checked, those absent get their default or are reported as
+/// missing at the section, unless they are in `meant`: what [`check_keys`] has suggested for a misspelt key, of
+/// which nobody needs to be told twice.
+pub(super) fn check_table(
+    table: &OptionTable,
+    section: Section<'_>,
+    meant: &[&'static str],
+    report: &mut Report,
+) -> Checked {
+    let mut checked = Checked::default();
+    for spec in table.options {
+        if let Some(entry) = section.get(spec.name) {
+            if let Some((value, secret)) = check_value(spec, &entry.value, report) {
+                checked.options.insert_from(spec, value, secret);
+            }
+            checked.places.insert(spec.name, entry.value.span);
+        } else if let Some(default) = spec.default {
+            match spec.kind.parse(default) {
+                Ok(value) => checked.options.insert(spec, value),
+                Err(refusal) => report.push(Diagnostic::error(format!(
+                    "the option table of `{}` is wrong: the default of `{}` is not {}",
+                    table.name, spec.name, refusal.expected
+                ))),
+            }
+        } else if spec.required && !meant.contains(&spec.name) {
+            let mut diagnostic =
+                Diagnostic::error(format!("the required option `{}` is missing from `{}`", spec.name, section.name))
+                    .expected(format!("`{}: ...`, {}", spec.name, spec.kind.describe()));
+            diagnostic.span = section.key;
+            report.push(diagnostic);
+        }
+    }
+    checked
+}
+
+/// Reads one value. Answers it, and whether it came from a secrets directory.
+fn check_value(spec: &OptionSpec, node: &Node, report: &mut Report) -> Option<(OptionValue, bool)> {
+    let scalar = match &node.value {
+        Value::Scalar(scalar) => scalar,
+        Value::Broken => return None,
+        other => {
+            let nothing = matches!(other, Value::Null);
+            let mut diagnostic = Diagnostic::error(format!("`{}` holds {}", spec.name, other.describe()))
+                .at(node.span)
+                .expected(spec.kind.describe());
+            if nothing {
+                let leave_out = "leave the option out if it is not wanted, or write the text null in quotes";
+                diagnostic = if spec.required { diagnostic } else { diagnostic.help(leave_out) };
+            }
+            report.push(diagnostic);
+            return None;
+        }
+    };
+    let hidden = spec.secret || scalar.secret || (spec.kind == OptionKind::Url && scalar.text.contains('@'));
+    if !hidden {
+        report.show(node.span);
+    }
+    match spec.kind.parse(&scalar.text) {
+        Ok(value) => Some((value, scalar.secret)),
+        Err(refusal) => {
+            let message = if hidden {
+                format!("the value of `{}` cannot be used", spec.name)
+            } else {
+                format!("`{}` is {}", spec.name, quoted(&scalar.text))
+            };
+            let near = refusal.nearest.filter(|_| !hidden);
+            report.push(Diagnostic::error(message).at(node.span).expected(refusal.expected).nearest(near));
+            None
+        }
+    }
+}
+
+/// A value for a message: cut where it is long, control characters escaped.
+pub(super) fn quoted(text: &str) -> String {
+    if text.is_empty() {
+        return "empty".to_owned();
+    }
+    let mut shown: String = text
+        .chars()
+        .take(LONGEST_SHOWN)
+        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
+        .collect();
+    if text.chars().nth(LONGEST_SHOWN).is_some() {
+        shown.push_str("...");
+    }
+    format!("`{shown}`")
+}
+
+/// What may be said of a key that is not known.
+pub(super) struct Keys<'a> {
+    /// Keys that are not options, such as `schema`.
+    pub words: &'a [&'static str],
+    /// The tables whose options the section may have.
+    pub tables: &'a [&'static OptionTable],
+    /// Says of a key that is valid elsewhere where that is.
+    pub elsewhere: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// Reports every key that is none of the section's; answers what they were probably meant to be.
+pub(super) fn check_keys(section: Section<'_>, keys: &Keys<'_>, report: &mut Report) -> Vec<&'static str> {
+    let mut meant = Vec::new();
+    let options = || keys.tables.iter().flat_map(|table| table.options.iter().map(|option| option.name));
+    let known = || keys.words.iter().copied().chain(options());
+    for entry in section.entries {
+        let key = entry.key.value.as_str();
+        if known().any(|name| name == key) {
+            continue;
+        }
+        let mut diagnostic = Diagnostic::error(format!("`{}` has no option `{key}`", section.name)).at(entry.key.span);
+        let prefix = format!("{key}.");
+        let dotted = options().find(|name| name.starts_with(&prefix));
+        if let (Value::Mapping(inner), Some(dotted)) = (&entry.value.value, dotted) {
+            let name = inner.first().map(|inner| format!("{prefix}{}", inner.key.value));
+            let name = name.unwrap_or_else(|| dotted.to_owned());
+            diagnostic = diagnostic.help(format!("options with a dot are written out: `{name}: ...`"));
+        } else if let Some(help) = (keys.elsewhere)(key) {
+            diagnostic = diagnostic.help(help);
+        } else if let Some(near) = nearest(key, known()) {
+            meant.push(near);
+            diagnostic = diagnostic.nearest(Some(near));
+        } else {
+            let names: Vec<_> = known().map(|name| format!("`{name}`")).collect();
+            diagnostic = diagnostic.expected(format!("one of {}", names.join(", ")));
+        }
+        report.push(diagnostic);
+    }
+    meant
+}

@@ -1,0 +1,340 @@
+//! The `source` and the `sink` of a definition: connector, format, options and columns.
+
+use std::collections::BTreeMap;
+
+use super::{
+    check::{Checked, Keys, Section, check_keys, check_table, quoted},
+    diagnostics::{Diagnostic, Report},
+    located::{Entry, Located, Span, Value},
+    options::{OptionSpec, OptionTable, Options},
+    registry::{ConnectorTables, FormatTables, FormatUse, Registry, RoleTables},
+    schema::{SchemaPlaces, check_insert, check_metadata, read_schema},
+    sections,
+};
+use crate::model::{Column, Schema, nearest};
+
+/// Which end of a pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Where messages come from.
+    Source,
+    /// Where rows go to.
+    Sink,
+}
+
+impl Role {
+    /// The key of its section.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Sink => "sink",
+        }
+    }
+
+    const fn other(self) -> Self {
+        match self {
+            Self::Source => Self::Sink,
+            Self::Sink => Self::Source,
+        }
+    }
+
+    /// What a connector is in this role.
+    pub const fn of(self, connector: &'static ConnectorTables) -> Option<&'static RoleTables> {
+        match self {
+            Self::Source => connector.source.as_ref(),
+            Self::Sink => connector.sink.as_ref(),
+        }
+    }
+}
+
+/// A format and its options.
+#[derive(Debug, Clone)]
+pub struct FormatDefinition {
+    /// Its name.
+    pub name: &'static str,
+    /// Its options, defaults filled in.
+    pub options: Options,
+}
+
+/// One end of a pipeline, every part valid by itself and every default filled in.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// Which end.
+    pub role: Role,
+    /// The connector's name.
+    pub connector: &'static str,
+    /// The connector's options, defaults filled in.
+    pub options: Options,
+    /// The format, if the connector has one.
+    pub format: Option<FormatDefinition>,
+    /// The columns. Those of the source, all physical, for a sink without a schema of its own.
+    pub schema: Schema,
+    /// Whether the section has a `schema:`.
+    pub own_schema: bool,
+    places: Places,
+}
+
+/// A part of an [`Endpoint`] that a diagnostic may point at.
+#[derive(Debug, Clone, Copy)]
+pub enum At<'a> {
+    /// The section's key.
+    Section,
+    /// The value of `connector`.
+    Connector,
+    /// The value of `format`; the section where there is none.
+    Format,
+    /// The value of an option; the section where its default holds.
+    Option(&'a OptionSpec),
+    /// The key `schema`; the section where there is none.
+    Schema,
+    /// The name of a column; like [`At::Schema`] where there is none of this name.
+    Column(&'a str),
+    /// The type of a column; like [`At::Schema`] where there is none of this name.
+    Type(&'a str),
+}
+
+#[derive(Debug, Clone, Default)]
+struct Places {
+    section: Span,
+    connector: Option<Span>,
+    format: Option<Span>,
+    options: BTreeMap<&'static str, Span>,
+    schema: SchemaPlaces,
+}
+
+impl Endpoint {
+    /// The place of a part.
+    pub fn at(&self, part: At<'_>) -> Span {
+        let places = &self.places;
+        let schema = || places.schema.key;
+        let found = match part {
+            At::Section => None,
+            At::Connector => places.connector,
+            At::Format => places.format,
+            At::Option(spec) => places.options.get(spec.name).copied(),
+            At::Schema => schema(),
+            At::Column(name) => places.schema.columns.get(name).map(|column| column.name).or_else(schema),
+            At::Type(name) => places.schema.columns.get(name).map(|column| column.ty).or_else(schema),
+        };
+        found.unwrap_or(places.section)
+    }
+}
+
+/// What could be read of a section.
+#[derive(Debug, Default)]
+pub(super) struct ReadEndpoint {
+    /// The whole, if nothing in it is an error.
+    pub endpoint: Option<Endpoint>,
+    /// Its columns, if they are valid, whatever else is wrong.
+    pub schema: Option<Schema>,
+}
+
+/// Reads a section. `inherited`: the columns of the source, for a sink.
+pub(super) fn read_endpoint(
+    role: Role,
+    section: Section<'_>,
+    inherited: Option<&Schema>,
+    registry: &Registry,
+    report: &mut Report,
+) -> ReadEndpoint {
+    let before = report.errors();
+    let mut places = Places { section: section.key.unwrap_or_default(), ..Places::default() };
+    let connector = find_connector(role, section, registry, &mut places, report);
+    let tables = connector.and_then(|connector| role.of(connector));
+    let format = find_format(section, connector.zip(tables), registry, &mut places, report);
+    let (own, own_places) = read_schema(role, section, report);
+    places.schema = own_places;
+    if let (Some(schema), Some(tables), Some(connector)) = (&own, tables, connector) {
+        check_metadata(role, connector.name, tables, schema, &places.schema, report);
+    }
+
+    if let (Some(sink), Some(source)) = (&own, inherited) {
+        check_insert(source, sink, &places.schema, report);
+    }
+
+    let mut options = Checked::default();
+    let mut format_options = Checked::default();
+    if let Some(tables) = tables {
+        let mut all: Vec<&'static OptionTable> = vec![tables.options];
+        all.extend(format.map(|format| format.options));
+        let elsewhere = |key: &str| belongs_elsewhere(role, key, connector, registry);
+        let keys = Keys { words: &["connector", "format", "schema"], tables: &all, elsewhere: &elsewhere };
+        let meant = check_keys(section, &keys, report);
+        options = check_table(tables.options, section, &meant, report);
+        if let Some(format) = format {
+            format_options = check_table(format.options, section, &meant, report);
+        }
+    }
+    places.options = options.places;
+    places.options.extend(format_options.places);
+
+    let own_schema = section.get("schema").is_some();
+    let schema = if own_schema { own } else { inherited.map(all_physical) };
+    let (Some(connector), Some(tables), Some(columns)) = (connector, tables, &schema) else {
+        return ReadEndpoint { endpoint: None, schema };
+    };
+    if report.errors() > before {
+        return ReadEndpoint { endpoint: None, schema };
+    }
+    let endpoint = Endpoint {
+        role,
+        connector: connector.name,
+        options: options.options,
+        format: format.map(|format| FormatDefinition { name: format.name, options: format_options.options }),
+        schema: columns.clone(),
+        own_schema,
+        places,
+    };
+    cross_check(&endpoint, tables, format, report);
+    let good = report.errors() == before;
+    ReadEndpoint { endpoint: good.then_some(endpoint), schema }
+}
+
+fn cross_check(endpoint: &Endpoint, tables: &RoleTables, format: Option<&FormatTables>, report: &mut Report) {
+    let of_format = format.map(|format| match endpoint.role {
+        Role::Source => format.check_source,
+        Role::Sink => format.check_sink,
+    });
+    for check in std::iter::once(tables.check).chain(of_format) {
+        for mut diagnostic in check(endpoint) {
+            diagnostic.span = diagnostic.span.or(Some(endpoint.at(At::Section)));
+            report.push(diagnostic);
+        }
+    }
+}
+
+/// The columns of a source as a sink without a schema of its own takes them.
+fn all_physical(schema: &Schema) -> Schema {
+    let physical = |column: &Column| Column { metadata: None, is_virtual: false, ..column.clone() };
+    Schema { columns: schema.columns.iter().map(physical).collect() }
+}
+
+/// The text of a key that must be a single word.
+pub(super) fn word(entry: &Entry, expected: &str, report: &mut Report) -> Option<Located<String>> {
+    match &entry.value.value {
+        Value::Broken => None,
+        Value::Scalar(scalar) => {
+            if !scalar.secret {
+                report.show(entry.value.span);
+            }
+            Some(Located::new(scalar.text.clone(), entry.value.span))
+        }
+        other => {
+            report.push(
+                Diagnostic::error(format!("`{}` holds {}", entry.key.value, other.describe()))
+                    .at(entry.value.span)
+                    .expected(expected),
+            );
+            None
+        }
+    }
+}
+
+fn one_of(names: &[&str]) -> String {
+    let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+fn missing(section: Section<'_>, key: &str, expected: String) -> Diagnostic {
+    let mut diagnostic =
+        Diagnostic::error(format!("the required option `{key}` is missing from `{}`", section.name)).expected(expected);
+    diagnostic.span = section.key;
+    diagnostic
+}
+
+/// The connector of a section; after a misspelling the one that was probably meant, so that its options are checked.
+fn find_connector(
+    role: Role,
+    section: Section<'_>,
+    registry: &Registry,
+    places: &mut Places,
+    report: &mut Report,
+) -> Option<&'static ConnectorTables> {
+    let usable = |connector: &&&'static ConnectorTables| role.of(connector).is_some();
+    let names: Vec<&'static str> = registry.connectors.iter().filter(usable).map(|connector| connector.name).collect();
+    let expected = format!("the name of a {}: {}", role.name(), one_of(&names));
+    let Some(entry) = section.get("connector") else {
+        report.push(missing(section, "connector", expected));
+        return None;
+    };
+    let name = word(entry, &expected, report)?;
+    places.connector = Some(name.span);
+    let found = registry.connector(&name.value);
+    let refused = match found {
+        Some(connector) if role.of(connector).is_some() => return found,
+        Some(connector) => {
+            let (this, other) = (role.name(), role.other().name());
+            Diagnostic::error(format!("`{}` can only be a {other}, not a {this}", connector.name))
+        }
+        None => Diagnostic::error(format!("there is no connector {}", quoted(&name.value)))
+            .nearest(nearest(&name.value, names.iter().copied())),
+    };
+    let meant = nearest(&name.value, names.iter().copied()).filter(|_| found.is_none());
+    report.push(refused.at(name.span).expected(expected));
+    meant.and_then(|name| registry.connector(name))
+}
+
+/// The format of a section, likewise.
+fn find_format(
+    section: Section<'_>,
+    connector: Option<(&'static ConnectorTables, &'static RoleTables)>,
+    registry: &Registry,
+    places: &mut Places,
+    report: &mut Report,
+) -> Option<&'static FormatTables> {
+    let every: Vec<&'static str> = registry.formats.iter().map(|format| format.name).collect();
+    let entry = section.get("format");
+    let Some((connector, tables)) = connector else {
+        return entry.and_then(|entry| word(entry, "a format", report)).and_then(|name| registry.format(&name.value));
+    };
+    let choices = tables.format.choices();
+    let expected = format!("the name of a format: {}", one_of(choices));
+    let Some(entry) = entry else {
+        return match tables.format {
+            FormatUse::Never => None,
+            FormatUse::Defaulted(choices) => choices.first().and_then(|name| registry.format(name)),
+            FormatUse::Required(_) => {
+                report.push(missing(section, "format", expected));
+                None
+            }
+        };
+    };
+    if tables.format == FormatUse::Never {
+        let message = format!("`{}` has no format", connector.name);
+        report.push(Diagnostic::error(message).at(entry.key.span).help("take the key `format` out"));
+        return None;
+    }
+    let name = word(entry, &expected, report)?;
+    places.format = Some(name.span);
+    if choices.contains(&name.value.as_str()) {
+        return registry.format(&name.value);
+    }
+    let message = if every.contains(&name.value.as_str()) {
+        format!("`{}` does not go with the format `{}`", connector.name, name.value)
+    } else {
+        format!("there is no format {}", quoted(&name.value))
+    };
+    let meant = nearest(&name.value, choices.iter().copied());
+    report.push(Diagnostic::error(message).at(name.span).expected(expected).nearest(meant));
+    registry.format(meant.unwrap_or(&name.value))
+}
+
+/// Says of a key that is not an option of this section where it is one.
+fn belongs_elsewhere(
+    role: Role,
+    key: &str,
+    connector: Option<&'static ConnectorTables>,
+    registry: &Registry,
+) -> Option<String> {
+    let prefix = key.split_once('.').map(|(prefix, _)| prefix);
+    if let Some(format) = prefix.and_then(|prefix| registry.format(prefix)).filter(|f| f.options.find(key).is_some()) {
+        return Some(format!("`{key}` goes with `format: {}`", format.name));
+    }
+    let top = sections::TOP.find(key).is_some() || sections::SECTIONS.iter().any(|table| table.name == key);
+    if top || key == role.other().name() {
+        return Some(format!("`{key}` stands at the top of the file, beside `{}`", role.name()));
+    }
+    let (connector, other) = connector.and_then(|connector| Some((connector, role.other().of(connector)?)))?;
+    let (this, that) = (role.name(), role.other().name());
+    other.options.find(key).map(|_| format!("`{}` has it as a {that}, not as a {this}", connector.name))
+}

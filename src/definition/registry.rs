@@ -1,0 +1,105 @@
+//! What this layer must be told of connectors and formats, which live above it.
+
+use super::{Diagnostic, Endpoint, OptionTable};
+use crate::model::LogicalType;
+
+/// Every connector and format there is.
+#[derive(Debug, Clone, Copy)]
+pub struct Registry {
+    /// The connectors, in the order in which they are documented.
+    pub connectors: &'static [&'static ConnectorTables],
+    /// The formats, in the order in which they are documented.
+    pub formats: &'static [&'static FormatTables],
+}
+
+/// One connector.
+#[derive(Debug)]
+pub struct ConnectorTables {
+    /// The value of `connector:`.
+    pub name: &'static str,
+    /// What it is as a source; `None`: it cannot be one.
+    pub source: Option<RoleTables>,
+    /// What it is as a sink; `None`: it cannot be one.
+    pub sink: Option<RoleTables>,
+}
+
+/// A connector as a source or as a sink.
+#[derive(Debug)]
+pub struct RoleTables {
+    /// Its options; without `connector`, `format` and `schema`, which every section has.
+    pub options: &'static OptionTable,
+    /// Whether it has a format.
+    pub format: FormatUse,
+    /// Metadata columns it can fill (source) or takes (sink).
+    pub metadata: &'static [MetadataKey],
+    /// Checks across options; called only when each of them is valid by itself.
+    pub check: Check,
+}
+
+/// Looks at a section whose parts are valid each by itself and answers what does not fit together. The places for
+/// its diagnostics come from [`Endpoint::at`].
+pub type Check = fn(&Endpoint) -> Vec<Diagnostic>;
+
+/// A [`Check`] that finds nothing.
+pub const fn no_check(_: &Endpoint) -> Vec<Diagnostic> {
+    Vec::new()
+}
+
+/// Whether a connector has a format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FormatUse {
+    /// It has none; `format:` is an error.
+    Never,
+    /// `format:` must be given; one of these.
+    Required(&'static [&'static str]),
+    /// `format:` may be given, one of these; the first when it is not.
+    Defaulted(&'static [&'static str]),
+}
+
+impl FormatUse {
+    /// The formats to choose from.
+    pub const fn choices(self) -> &'static [&'static str] {
+        match self {
+            Self::Never => &[],
+            Self::Required(choices) | Self::Defaulted(choices) => choices,
+        }
+    }
+}
+
+/// A metadata column of a connector.
+#[derive(Debug, Clone)]
+pub struct MetadataKey {
+    /// Its key, as in `METADATA FROM 'key'`.
+    pub name: &'static str,
+    /// Its type.
+    pub logical: LogicalType,
+    /// Whether it may be null.
+    pub nullable: bool,
+    /// What it means, for the documentation.
+    pub doc: &'static str,
+}
+
+/// One format.
+#[derive(Debug)]
+pub struct FormatTables {
+    /// The value of `format:`, and the prefix of its options.
+    pub name: &'static str,
+    /// Its options, each beginning with the name and a dot.
+    pub options: &'static OptionTable,
+    /// Checks against the columns and across options, where it decodes.
+    pub check_source: Check,
+    /// Checks against the columns and across options, where it encodes.
+    pub check_sink: Check,
+}
+
+impl Registry {
+    /// The connector of this name.
+    pub fn connector(&self, name: &str) -> Option<&'static ConnectorTables> {
+        self.connectors.iter().copied().find(|connector| connector.name == name)
+    }
+
+    /// The format of this name.
+    pub fn format(&self, name: &str) -> Option<&'static FormatTables> {
+        self.formats.iter().copied().find(|format| format.name == name)
+    }
+}

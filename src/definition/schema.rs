@@ -1,0 +1,286 @@
+//! The `schema` of a section, and how the columns of a sink match those of a source.
+
+use std::collections::BTreeMap;
+
+use super::{
+    check::{Section, quoted},
+    diagnostics::{Diagnostic, Report},
+    endpoint::{Role, word},
+    located::{Entry, Span, Value},
+    registry::{MetadataKey, RoleTables},
+};
+use crate::model::{Column, LogicalType, Schema, TypeError, nearest};
+
+/// Where a schema and its columns stand.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SchemaPlaces {
+    pub key: Option<Span>,
+    pub columns: BTreeMap<String, ColumnPlaces>,
+}
+
+/// Where a column stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ColumnPlaces {
+    pub name: Span,
+    pub ty: Span,
+}
+
+const EXPECTED: &str = "columns, such as `name: STRING`";
+
+/// Reads the `schema` of a section. A source must have one. `None` if it is absent or anything in it is wrong.
+pub(super) fn read_schema(role: Role, section: Section<'_>, report: &mut Report) -> (Option<Schema>, SchemaPlaces) {
+    let mut places = SchemaPlaces::default();
+    let Some(entry) = section.get("schema") else {
+        if role == Role::Source {
+            let mut diagnostic =
+                Diagnostic::error(format!("`schema` is missing from `{}`", section.name)).expected(EXPECTED);
+            diagnostic.span = section.key;
+            report.push(diagnostic);
+        }
+        return (None, places);
+    };
+    places.key = Some(entry.key.span);
+    let before = report.errors();
+    let columns = match &entry.value.value {
+        Value::Mapping(entries) => entries,
+        Value::Broken => return (None, places),
+        other => {
+            let message = format!("`schema` holds {}", other.describe());
+            report.push(Diagnostic::error(message).at(entry.value.span).expected(EXPECTED));
+            return (None, places);
+        }
+    };
+    let mut schema = Schema { columns: Vec::with_capacity(columns.len()) };
+    for column in columns {
+        let at = ColumnPlaces { name: column.key.span, ty: column.value.span };
+        places.columns.insert(column.key.value.clone(), at);
+        schema.columns.extend(read_column(column, report));
+    }
+    let physical = schema.columns.iter().any(|column| column.metadata.is_none());
+    if !physical && report.errors() == before {
+        report.push(
+            Diagnostic::error("the schema has no column that is read from the body")
+                .at(entry.key.span)
+                .expected("at least one column without METADATA"),
+        );
+    }
+    ((report.errors() == before).then_some(schema), places)
+}
+
+fn read_column(entry: &Entry, report: &mut Report) -> Option<Column> {
+    if entry.key.value.is_empty() {
+        report.push(Diagnostic::error("a column has an empty name").at(entry.key.span).expected("a name"));
+    }
+    let text = word(entry, "a type such as `STRING` or `TIMESTAMP(3)`", report)?;
+    let error = match Column::parse(&entry.key.value, &text.value) {
+        Ok(column) => return Some(column),
+        Err(error) => error,
+    };
+    let secret = matches!(&entry.value.value, Value::Scalar(scalar) if scalar.secret);
+    report.push(type_diagnostic(&entry.key.value, &text.value, &error, secret, text.span, report));
+    None
+}
+
+fn type_diagnostic(
+    column: &str,
+    text: &str,
+    error: &TypeError,
+    secret: bool,
+    span: Span,
+    report: &Report,
+) -> Diagnostic {
+    if secret {
+        return Diagnostic::error(format!("the type of column `{column}` cannot be read"))
+            .at(span)
+            .expected("a type, not a secret");
+    }
+    let piece = text.get(error.offset..error.offset + error.length).unwrap_or_default();
+    let found = if error.length == 0 { error.found.clone() } else { quoted(piece) };
+    let diagnostic = Diagnostic::error(format!("found {found} in the type of column `{column}`"))
+        .at(report.within(span, error.offset, piece))
+        .expected(error.expected.as_str())
+        .nearest(error.nearest.as_deref());
+    let opened = text.matches(['<', '(']).count() > text.matches(['>', ')']).count();
+    if error.length == 0 && opened {
+        diagnostic.help("inside `{ ... }` a type with a comma needs quotes")
+    } else {
+        diagnostic
+    }
+}
+
+/// Checks the metadata columns of a schema against the keys that the connector has.
+pub(super) fn check_metadata(
+    role: Role,
+    connector: &str,
+    tables: &RoleTables,
+    schema: &Schema,
+    places: &SchemaPlaces,
+    report: &mut Report,
+) {
+    for column in &schema.columns {
+        let (Some(key), Some(at)) = (&column.metadata, places.columns.get(&column.name)) else { continue };
+        let Some(known) = tables.metadata.iter().find(|known| known.name == key) else {
+            report.push(unknown_metadata(role, connector, tables, column, key, *at, report));
+            continue;
+        };
+        if !fills(known, &column.ty.logical) {
+            report.push(
+                Diagnostic::error(format!(
+                    "`{}` is {}, the metadata `{key}` {}",
+                    column.name, column.ty, known.logical
+                ))
+                .at(at.ty)
+                .expected(known.logical.to_string()),
+            );
+        } else if known.nullable && !column.ty.nullable {
+            report.push(
+                Diagnostic::error(format!("`{}` is NOT NULL, but the metadata `{key}` may be null", column.name))
+                    .at(at.ty)
+                    .expected(column.ty.logical.to_string()),
+            );
+        }
+    }
+}
+
+fn unknown_metadata(
+    role: Role,
+    connector: &str,
+    tables: &RoleTables,
+    column: &Column,
+    key: &str,
+    at: ColumnPlaces,
+    report: &Report,
+) -> Diagnostic {
+    let named = format!("'{key}'");
+    let place = if column.name == key && !report.written(at.ty).contains(&named) {
+        at.name
+    } else {
+        report.within(at.ty, usize::MAX / 2, &named)
+    };
+    let names: Vec<_> = tables.metadata.iter().map(|known| known.name).collect();
+    let diagnostic = Diagnostic::error(format!("`{connector}` as a {} has no metadata `{key}`", role.name())).at(place);
+    if names.is_empty() {
+        return diagnostic.help("it has no metadata columns at all");
+    }
+    let list: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    let near = nearest(key, names.iter().copied());
+    diagnostic.expected(format!("one of {}", list.join(", "))).nearest(near)
+}
+
+/// Whether a metadata value can fill a column of this type.
+fn fills(known: &MetadataKey, column: &LogicalType) -> bool {
+    use LogicalType::{Char, Timestamp, TimestampLtz, VarChar};
+    match (&known.logical, column) {
+        // Formats neither pad nor cut texts, and neither is metadata.
+        (VarChar(_) | Char(_), VarChar(_) | Char(_)) => true,
+        // Times are kept in milliseconds and shown in UTC, whichever of the two kinds is asked for.
+        (Timestamp(_) | TimestampLtz(_), Timestamp(_) | TimestampLtz(_)) => true,
+        (from, to) => widens(from, to),
+    }
+}
+
+/// Checks that the columns of a source can be inserted into those of a sink, by position, as INSERT INTO does.
+pub(super) fn check_insert(source: &Schema, sink: &Schema, places: &SchemaPlaces, report: &mut Report) {
+    let taken: Vec<_> = sink.columns.iter().filter(|column| !column.is_virtual).collect();
+    if taken.len() != source.columns.len() {
+        let mut diagnostic = Diagnostic::error(format!(
+            "the sink has {} columns, the source has {}; they are matched by position",
+            taken.len(),
+            source.columns.len()
+        ))
+        .expected(format!("{} columns", source.columns.len()));
+        diagnostic.span = places.key;
+        report.push(diagnostic);
+        return;
+    }
+    for (number, (from, to)) in source.columns.iter().zip(taken).enumerate() {
+        let Some(at) = places.columns.get(&to.name) else { continue };
+        let (number, name) = (number + 1, &from.name);
+        if !widens(&from.ty.logical, &to.ty.logical) {
+            report.push(
+                Diagnostic::error(format!(
+                    "`{}` is {}, column {number} of the source, `{name}`, is {}",
+                    to.name, to.ty, from.ty
+                ))
+                .at(at.ty)
+                .expected(format!("{} or a wider type of its kind", from.ty.logical)),
+            );
+        } else if from.ty.nullable && !to.ty.nullable {
+            report.push(
+                Diagnostic::error(format!(
+                    "`{}` is NOT NULL, column {number} of the source, `{name}`, may be null",
+                    to.name
+                ))
+                .at(at.ty)
+                .expected(to.ty.logical.to_string())
+                .help(format!("or declare `{name}` NOT NULL in the source")),
+            );
+        }
+    }
+}
+
+/// Whether every value of `from` is a value of `to`, so that no cast needs to be asked for. Narrower than Flink,
+/// which also lets DECIMAL columns into FLOAT ones and drops what does not fit.
+pub fn widens(from: &LogicalType, to: &LogicalType) -> bool {
+    use LogicalType as T;
+    /// Decimal digits before the point that an integer type needs.
+    const fn digits(integer: &T) -> Option<u8> {
+        match integer {
+            T::TinyInt => Some(3),
+            T::SmallInt => Some(5),
+            T::Int => Some(10),
+            T::BigInt => Some(19),
+            _ => None,
+        }
+    }
+    match (from, to) {
+        (T::Char(_) | T::VarChar(_), T::VarChar(None)) => true,
+        (T::Binary(_) | T::VarBinary(_), T::VarBinary(None)) => true,
+        (T::Char(from) | T::VarChar(Some(from)), T::VarChar(Some(to))) => from <= to,
+        (T::Binary(from) | T::VarBinary(Some(from)), T::VarBinary(Some(to))) => from <= to,
+        (T::Decimal(p, s), T::Decimal(to_p, to_s)) => s <= to_s && p - s <= to_p - to_s,
+        (T::Time(from), T::Time(to))
+        | (T::Timestamp(from), T::Timestamp(to))
+        | (T::TimestampLtz(from), T::TimestampLtz(to)) => from <= to,
+        (T::Float, T::Double) => true,
+        (T::TinyInt | T::SmallInt, T::Float) | (T::TinyInt | T::SmallInt | T::Int, T::Double) => true,
+        (integer, T::Decimal(p, s)) => digits(integer).is_some_and(|digits| digits <= p - s),
+        (from, to) => from == to || digits(from).zip(digits(to)).is_some_and(|(from, to)| from <= to),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ColumnType;
+
+    #[test]
+    fn only_what_cannot_lose_anything_is_inserted_without_a_cast() {
+        let ty = |text: &str| ColumnType::parse(text).unwrap().logical;
+        for (from, to, good) in [
+            ("INT", "BIGINT", true),
+            ("BIGINT", "INT", false),
+            ("INT", "STRING", false),
+            ("STRING", "INT", false),
+            ("VARCHAR(3)", "STRING", true),
+            ("STRING", "VARCHAR(3)", false),
+            ("CHAR(3)", "VARCHAR(3)", true),
+            ("BYTES", "STRING", false),
+            ("FLOAT", "DOUBLE", true),
+            ("DOUBLE", "FLOAT", false),
+            ("BIGINT", "DOUBLE", false),
+            ("INT", "DECIMAL(10)", true),
+            ("INT", "DECIMAL(10, 1)", false),
+            ("DECIMAL(10, 2)", "DECIMAL(11, 3)", true),
+            ("DECIMAL(10, 2)", "DECIMAL(10, 3)", false),
+            ("TIMESTAMP(3)", "TIMESTAMP(6)", true),
+            ("TIMESTAMP(6)", "TIMESTAMP(3)", false),
+            ("TIMESTAMP(3)", "TIMESTAMP_LTZ(3)", false),
+            ("ARRAY<INT>", "ARRAY<INT>", true),
+            ("ARRAY<INT>", "ARRAY<BIGINT>", false),
+            ("BOOLEAN", "BOOLEAN", true),
+        ] {
+            assert_eq!(widens(&ty(from), &ty(to)), good, "{from} -> {to}");
+        }
+    }
+}

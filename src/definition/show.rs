@@ -1,0 +1,79 @@
+//! A definition as YAML again, with every default filled in and every secret masked.
+
+use serde_yaml::{Mapping, Value};
+
+use super::{Endpoint, OnError, PipelineDefinition, show_duration};
+use crate::model::Column;
+
+impl PipelineDefinition {
+    /// The definition as YAML: what it means once defaults are filled in and variables put in. Secrets read `***`.
+    pub fn to_yaml(&self) -> String {
+        let restart = &self.restart;
+        let backoff = format!("{}..{}", show_duration(restart.backoff_min), show_duration(restart.backoff_max));
+        let whole = mapping([
+            ("name", text(self.name.as_str())),
+            ("source", endpoint(&self.source)),
+            ("sink", endpoint(&self.sink)),
+            (
+                "checkpoint",
+                mapping([
+                    ("interval", text(&show_duration(self.checkpoint.interval))),
+                    ("timeout", text(&show_duration(self.checkpoint.timeout))),
+                    ("max_unacknowledged", self.checkpoint.max_unacknowledged.into()),
+                ]),
+            ),
+            (
+                "restart",
+                mapping([
+                    ("max", restart.max.into()),
+                    ("within", text(&show_duration(restart.within))),
+                    ("backoff", text(&backoff)),
+                ]),
+            ),
+            ("batch", mapping([("rows", self.batch_rows.into())])),
+            ("credits", mapping([("batches", self.credits.batches.into()), ("bytes", self.credits.bytes.into())])),
+            (
+                "on_error",
+                text(match self.on_error {
+                    OnError::Fail => "fail",
+                    OnError::Skip => "skip",
+                }),
+            ),
+        ]);
+        // Writing a tree of texts and numbers to memory has no way to fail.
+        serde_yaml::to_string(&whole).unwrap_or_else(|error| format!("# {error}\n"))
+    }
+}
+
+fn text(text: &str) -> Value {
+    // A literal dollar sign would otherwise be read as the beginning of a reference.
+    Value::String(text.replace('$', "$$"))
+}
+
+fn mapping<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    entries.into_iter().map(|(key, value)| (key.into(), value)).collect::<Mapping>().into()
+}
+
+fn endpoint(end: &Endpoint) -> Value {
+    let mut all = Mapping::new();
+    all.insert("connector".into(), end.connector.into());
+    all.extend(end.options.shown().map(|(name, value)| (name.into(), text(&value))));
+    if let Some(format) = &end.format {
+        all.insert("format".into(), format.name.into());
+        all.extend(format.options.shown().map(|(name, value)| (name.into(), text(&value))));
+    }
+    if end.own_schema {
+        let columns = end.schema.columns.iter().map(|column| (column.name.as_str().into(), text(&declared(column))));
+        all.insert("schema".into(), columns.collect::<Mapping>().into());
+    }
+    all.into()
+}
+
+fn declared(column: &Column) -> String {
+    let from = match &column.metadata {
+        None => String::new(),
+        Some(key) if *key == column.name => " METADATA".to_owned(),
+        Some(key) => format!(" METADATA FROM '{}'", key.replace('\'', "''")),
+    };
+    format!("{}{from}{}", column.ty, if column.is_virtual { " VIRTUAL" } else { "" })
+}

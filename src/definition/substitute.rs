@@ -1,0 +1,279 @@
+//! Puts environment variables and secrets in the place of `${...}`, in values only and after the YAML has been
+//! parsed: whatever a variable holds, it stays one value.
+//!
+//! | written | becomes |
+//! |---|---|
+//! | `${NAME}` | the environment variable; an error if it is not set |
+//! | `${NAME:-default}` | the same, or `default` if it is not set or empty |
+//! | `${secret_values.NAME}` | the content of the file NAME in the secrets directory, without its last newline |
+//! | `$$` | `$` |
+
+use std::{
+    ffi::OsString,
+    fmt,
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{
+    diagnostics::{Diagnostic, Report},
+    located::{Node, Scalar, Span, Value},
+};
+
+/// Largest secret, in bytes.
+const LARGEST_SECRET: u64 = 64 << 10;
+/// What a reference to a secret begins with.
+const SECRETS: &str = "secret_values.";
+
+/// Where the values of `${...}` come from.
+#[derive(Clone)]
+pub struct Environment {
+    variable: Arc<dyn Fn(&str) -> Option<OsString> + Send + Sync>,
+    secrets_dir: Option<PathBuf>,
+}
+
+impl Environment {
+    /// The variables of this process, and a secrets directory if there is one.
+    pub fn of_process(secrets_dir: Option<PathBuf>) -> Self {
+        Self::new(|name| std::env::var_os(name), secrets_dir)
+    }
+
+    /// Variables from elsewhere.
+    pub fn new(
+        variable: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static,
+        secrets_dir: Option<PathBuf>,
+    ) -> Self {
+        Self { variable: Arc::new(variable), secrets_dir }
+    }
+
+    fn secret(&self, name: &str) -> Result<String, Diagnostic> {
+        let Some(dir) = &self.secrets_dir else {
+            return Err(Diagnostic::error(format!(
+                "the secret `{name}` is asked for, but there is no secrets directory"
+            ))
+            .help("give one with --secrets-dir"));
+        };
+        let mut components = Path::new(name).components();
+        let plain = matches!((components.next(), components.next()), (Some(Component::Normal(_)), None));
+        if !plain || name.contains(['/', '\\', '\0']) {
+            return Err(Diagnostic::error(format!("`{name}` is not the name of a secret"))
+                .expected("the name of a file in the secrets directory, without a path"));
+        }
+        let file = dir.join(name);
+        let refuse =
+            |why: &str| Diagnostic::error(format!("the secret `{name}` cannot be read: {}: {why}", file.display()));
+        let size = std::fs::metadata(&file).map_err(|error| refuse(&error.to_string()))?.len();
+        if size > LARGEST_SECRET {
+            return Err(refuse("it is larger than 64 KiB"));
+        }
+        let bytes = std::fs::read(&file).map_err(|error| refuse(&error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|_| refuse("it is not UTF-8"))?;
+        let text = text.strip_suffix('\n').map_or(text.as_str(), |text| text.strip_suffix('\r').unwrap_or(text));
+        Ok(text.to_owned())
+    }
+
+    fn variable(&self, name: &str, default: Option<&str>) -> Result<String, Diagnostic> {
+        match ((self.variable)(name), default) {
+            (Some(value), Some(default)) if value.is_empty() => Ok(default.to_owned()),
+            (Some(value), _) => value
+                .into_string()
+                .map_err(|_| Diagnostic::error(format!("the environment variable `{name}` is not UTF-8"))),
+            (None, Some(default)) => Ok(default.to_owned()),
+            (None, None) => Err(Diagnostic::error(format!("the environment variable `{name}` is not set"))
+                .help(format!("set it, or write ${{{name}:-default}}; a literal `$` is written `$$`"))),
+        }
+    }
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment").field("secrets_dir", &self.secrets_dir).finish_non_exhaustive()
+    }
+}
+
+/// Substitutes in every value below `node`. What cannot be substituted is reported and becomes [`Value::Broken`].
+pub(super) fn substitute(node: &mut Node, environment: &Environment, report: &mut Report) {
+    match &mut node.value {
+        Value::Null | Value::Broken => {}
+        Value::Sequence(items) => items.iter_mut().for_each(|item| substitute(item, environment, report)),
+        Value::Mapping(entries) => {
+            entries.iter_mut().for_each(|entry| substitute(&mut entry.value, environment, report));
+        }
+        Value::Scalar(scalar) => {
+            if scalar.text.contains('$') && !resolve(scalar, node.span, environment, report) {
+                node.value = Value::Broken;
+            }
+        }
+    }
+}
+
+/// Resolves one scalar; answers whether that worked.
+fn resolve(scalar: &mut Scalar, span: Span, environment: &Environment, report: &mut Report) -> bool {
+    let text = std::mem::take(&mut scalar.text);
+    let mut rest = text.as_str();
+    let mut good = true;
+    while let Some(dollar) = rest.find('$') {
+        let (before, from) = rest.split_at(dollar);
+        scalar.text.push_str(before);
+        let offset = text.len() - from.len();
+        if let Some(after) = from.strip_prefix("$$") {
+            scalar.text.push('$');
+            rest = after;
+        } else if let Some(inner) = from.strip_prefix("${") {
+            let Some((name, after)) = inner.split_once('}') else {
+                // Only the opening is marked: what follows may be anything.
+                let place = report.within(span, offset, "${");
+                report.push(Diagnostic::error("`${` is not closed").at(place).expected("`${NAME}`"));
+                return false;
+            };
+            let reference = from.get(..name.len() + 3).unwrap_or_default();
+            let place = report.within(span, offset, reference);
+            if !name.contains(":-") {
+                report.show(place);
+            }
+            match value_of(name, environment) {
+                Ok((value, secret)) => {
+                    scalar.text.push_str(&value);
+                    scalar.secret |= secret;
+                    scalar.substituted = true;
+                }
+                Err(diagnostic) => {
+                    report.push(diagnostic.at(place));
+                    good = false;
+                }
+            }
+            rest = after;
+        } else {
+            scalar.text.push('$');
+            rest = from.get(1..).unwrap_or_default();
+        }
+    }
+    scalar.text.push_str(rest);
+    good
+}
+
+/// The value of what stands between `${` and `}`, and whether it is a secret.
+fn value_of(reference: &str, environment: &Environment) -> Result<(String, bool), Diagnostic> {
+    if let Some(name) = reference.strip_prefix(SECRETS) {
+        return environment.secret(name).map(|value| (value, true));
+    }
+    let (name, default) = match reference.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (reference, None),
+    };
+    let mut characters = name.chars();
+    let first = characters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    if !first || !characters.all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        return Err(Diagnostic::error("`${...}` does not hold the name of a variable")
+            .expected("`${NAME}`, `${NAME:-default}` or `${secret_values.NAME}`")
+            .help("a literal `$` is written `$$`"));
+    }
+    if default.is_some_and(|default| default.contains("${")) {
+        return Err(Diagnostic::error("a default cannot hold another `${...}`").expected("a literal default"));
+    }
+    environment.variable(name, default).map(|value| (value, false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::{diagnostics::Style, located};
+
+    fn environment(dir: Option<&Path>) -> Environment {
+        let variable = |name: &str| match name {
+            "A" => Some("alpha".into()),
+            "EMPTY" => Some("".into()),
+            "EVIL" => Some("x\nschema: {b: ${A}}".into()),
+            _ => None,
+        };
+        Environment::new(variable, dir.map(Path::to_owned))
+    }
+
+    fn resolved(value: &str, dir: Option<&Path>) -> Result<Scalar, String> {
+        let text = format!("k:\n  a: {value}\n");
+        let mut report = Report::new("a.yaml", text.clone());
+        let mut node = located::read(&text, &mut report).unwrap();
+        substitute(&mut node, &environment(dir), &mut report);
+        if report.has_errors() {
+            return Err(report.render(Style::Line));
+        }
+        let Value::Mapping(entries) = node.value else { panic!() };
+        let Value::Mapping(entries) = &entries[0].value.value else { panic!() };
+        match &entries[0].value.value {
+            Value::Scalar(scalar) => Ok(scalar.clone()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn variables_defaults_and_escapes_are_resolved() {
+        for (written, expected) in [
+            ("${A}", "alpha"),
+            ("x-${A}-${A}", "x-alpha-alpha"),
+            ("'${A}'", "alpha"),
+            ("${B:-beta}", "beta"),
+            ("${EMPTY:-beta}", "beta"),
+            ("${A:-beta}", "alpha"),
+            ("${EMPTY}", ""),
+            ("${B:-}", ""),
+            ("$${A}", "${A}"),
+            ("$$$${A}", "$${A}"),
+            ("$$${A}", "$alpha"),
+            ("5$", "5$"),
+            ("$x", "$x"),
+        ] {
+            assert_eq!(resolved(written, None).unwrap().text, expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn what_a_variable_holds_is_never_parsed_again() {
+        assert_eq!(resolved("${EVIL}", None).unwrap().text, "x\nschema: {b: ${A}}");
+    }
+
+    #[test]
+    fn what_cannot_be_resolved_is_told_at_its_place() {
+        for (written, place, message) in [
+            ("${NOPE}", "2:6", "`NOPE` is not set"),
+            ("x ${NOPE}", "2:8", "`NOPE` is not set"),
+            ("'x ${NOPE}'", "2:9", "`NOPE` is not set"),
+            ("\"\\u0041\\u0042 ${NOPE}\"", "2:20", "`NOPE` is not set"),
+            ("${A", "2:6", "is not closed"),
+            ("${}", "2:6", "does not hold the name"),
+            ("${a-b}", "2:6", "does not hold the name"),
+            ("${B:-${A}}", "2:6", "cannot hold another"),
+            ("${secret_values.x}", "2:6", "no secrets directory"),
+        ] {
+            let told = resolved(written, None).unwrap_err();
+            assert!(told.starts_with(&format!("a.yaml:{place}: error: ")), "{written}: {told}");
+            assert!(told.contains(message), "{written}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_the_content_of_a_file_without_its_last_newline() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, content) in [("a", "s3cret\n"), ("b", "s3cret\r\n"), ("c", "s3cret"), ("d", "s3cret\n\n")] {
+            std::fs::write(dir.path().join(name), content).unwrap();
+        }
+        for name in ["a", "b", "c"] {
+            let scalar = resolved(&format!("${{secret_values.{name}}}"), Some(dir.path())).unwrap();
+            assert_eq!((scalar.text.as_str(), scalar.secret), ("s3cret", true), "{name}");
+        }
+        assert_eq!(resolved("${secret_values.d}", Some(dir.path())).unwrap().text, "s3cret\n");
+        assert!(resolved("x${secret_values.a}", Some(dir.path())).unwrap().secret);
+    }
+
+    #[test]
+    fn a_secret_cannot_be_a_path() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a"), "x").unwrap();
+        let inner = dir.path().join("inner");
+        std::fs::create_dir(&inner).unwrap();
+        for name in ["../a", "./a", "/etc/passwd", "..", ".", "", "a/", "x\\a", "missing", "bytes"] {
+            std::fs::write(inner.join("bytes"), [0xff]).unwrap();
+            let told = resolved(&format!("'${{secret_values.{name}}}'"), Some(&inner)).unwrap_err();
+            assert!(told.starts_with("a.yaml:2:7: error: "), "{name}: {told}");
+        }
+    }
+}
