@@ -1,0 +1,127 @@
+//! `queuewarden emulator`: a local MNS for tests and trials.
+
+use std::{io, io::Write as _, net::SocketAddr};
+
+use clap::Args;
+
+use crate::emulator::{AccessKey, Config, FaultFlag, start};
+
+/// Serves a local MNS from memory until SIGINT or SIGTERM.
+#[derive(Debug, Clone, Args)]
+pub struct EmulatorArgs {
+    /// Where to listen, such as 127.0.0.1:9871; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", env = "QUEUEWARDEN_EMULATOR_MNS", default_value = "127.0.0.1:9871")]
+    pub mns: SocketAddr,
+    /// Id of the one access key that may sign; without it signatures are not looked at
+    #[arg(long, value_name = "ID", env = "QUEUEWARDEN_EMULATOR_ACCESS_KEY_ID", requires = "access_key_secret")]
+    pub access_key_id: Option<String>,
+    /// Its secret
+    #[arg(
+        long,
+        value_name = "SECRET",
+        env = "QUEUEWARDEN_EMULATOR_ACCESS_KEY_SECRET",
+        hide_env_values = true,
+        requires = "access_key_id"
+    )]
+    pub access_key_secret: Option<Secret>,
+    /// A queue that is there from the beginning; may be given more than once
+    #[arg(long = "queue", value_name = "NAME")]
+    pub queues: Vec<String>,
+    /// A fault, [QUEUE:]NAME=PROBABILITY; NAME is duplicate-same-receive, duplicate-in-flight,
+    /// duplicate-before-delete, lost-delete-reply, error-on-receive or error-on-delete; may be given more than once
+    #[arg(long = "fault", value_name = "FAULT")]
+    pub faults: Vec<FaultFlag>,
+    /// Seed of what is random in faults
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// A text that is never shown.
+#[derive(Clone)]
+pub struct Secret(String);
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl EmulatorArgs {
+    fn config(self) -> Config {
+        let credentials = self.access_key_id.zip(self.access_key_secret);
+        let mut config = Config {
+            mns: self.mns,
+            credentials: credentials.map(|(id, Secret(secret))| AccessKey { id, secret }),
+            queues: self.queues,
+            seed: self.seed,
+            ..Config::default()
+        };
+        for flag in self.faults.iter().filter(|flag| flag.queue.is_none()) {
+            flag.apply(&mut config.faults);
+        }
+        // A queue's own flags come on top of those for all.
+        for flag in &self.faults {
+            if let Some(queue) = &flag.queue {
+                flag.apply(config.queue_faults.entry(queue.clone()).or_insert_with(|| config.faults.clone()));
+            }
+        }
+        config
+    }
+}
+
+/// Serves until SIGINT or SIGTERM. Fails if the address cannot be listened on or no signal handler be installed.
+pub async fn run(args: EmulatorArgs) -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let emulator = start(args.config()).await?;
+    {
+        let mut out = io::stdout().lock();
+        writeln!(out, "emulator: mns {}", emulator.endpoint())?;
+        out.flush()?;
+    }
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    emulator.shutdown().await;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: EmulatorArgs,
+    }
+
+    #[test]
+    fn faults_of_a_queue_come_on_top_of_those_for_all() {
+        let flags =
+            ["emulator", "--queue", "a", "--fault", "a:error-on-delete=1", "--fault", "duplicate-in-flight=0.5"];
+        let config = Cli::try_parse_from(flags).expect("valid").args.config();
+        assert_eq!((config.faults.duplicate_in_flight, config.faults.error_on_delete), (0.5, 0.0));
+        let own = &config.queue_faults["a"];
+        assert_eq!((own.duplicate_in_flight, own.error_on_delete), (0.5, 1.0));
+    }
+
+    #[test]
+    fn half_an_access_key_is_an_error_and_a_whole_one_is_not_shown() {
+        assert!(Cli::try_parse_from(["emulator", "--access-key-id", "id"]).is_err());
+        let flags = ["emulator", "--access-key-id", "id", "--access-key-secret", "hush"];
+        let args = Cli::try_parse_from(flags).expect("valid").args;
+        assert!(!format!("{args:?}").contains("hush"));
+        assert!(args.config().credentials.is_some());
+    }
+}

@@ -1,0 +1,350 @@
+//! The operations of the service, from a request's parts to an answer's.
+
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use percent_encoding::percent_decode_str;
+use tokio::time::{Instant, sleep_until};
+
+use super::{
+    Created, QueueCell, State, lock,
+    queue::{Handled, Queue},
+};
+use crate::connectors::mns::wire::{
+    self, DeleteFailure, LONGEST_VISIBILITY_SECONDS, LONGEST_WAIT_SECONDS, MOST_PER_CALL, Outgoing, QueueSettings,
+};
+
+/// Largest total of the bodies of a batch send, in bytes of the wire.
+const LARGEST_BATCH: usize = 65_536;
+
+/// An answer that is a success.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    pub status: StatusCode,
+    pub body: String,
+    pub location: Option<String>,
+}
+
+/// Why a request was not done.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// An error document.
+    Error { status: StatusCode, code: &'static str, message: &'static str },
+    /// An answer with another document of its own.
+    Document(StatusCode, String),
+    /// No answer: the connection is closed.
+    Cut,
+}
+
+impl Refusal {
+    pub(super) const fn new(status: StatusCode, code: &'static str, message: &'static str) -> Self {
+        Self::Error { status, code, message }
+    }
+}
+
+const NO_MESSAGE: Refusal = Refusal::new(StatusCode::NOT_FOUND, "MessageNotExist", "Message not exist.");
+const NO_QUEUE: Refusal =
+    Refusal::new(StatusCode::NOT_FOUND, "QueueNotExist", "The queue name you provided is not exist.");
+const MALFORMED_XML: Refusal =
+    Refusal::new(StatusCode::BAD_REQUEST, "MalformedXML", "The XML you provided was not well-formed.");
+const MALFORMED_HANDLE: Refusal =
+    Refusal::new(StatusCode::BAD_REQUEST, "ReceiptHandleError", "The receipt handle you provided is not valid.");
+const INTERNAL: Refusal = Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", "Internal error.");
+const BAD_URL: Refusal = Refusal::new(StatusCode::BAD_REQUEST, "InvalidRequestURL", "The request URL is invalid.");
+
+const fn invalid(message: &'static str) -> Refusal {
+    Refusal::new(StatusCode::BAD_REQUEST, "InvalidArgument", message)
+}
+
+type Answer = Result<Done, Refusal>;
+
+/// A request's parts.
+pub(super) struct Request<'a> {
+    pub method: &'a Method,
+    pub path: &'a str,
+    pub query: Query,
+    pub headers: &'a http::HeaderMap,
+    pub body: &'a [u8],
+}
+
+/// Query parameters: names in any case, since the live service's clients differ; values decoded, but `+` stays,
+/// since handles come raw, too.
+pub(super) struct Query(Vec<(String, String)>);
+
+impl Query {
+    pub(super) fn parse(text: &str) -> Self {
+        let pair = |part: &str| {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            (name.to_ascii_lowercase(), percent_decode_str(value).decode_utf8_lossy().into_owned())
+        };
+        Self(text.split('&').filter(|part| !part.is_empty()).map(pair).collect())
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn number(&self, name: &str, range: std::ops::RangeInclusive<u32>) -> Result<Option<u32>, Refusal> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        match text.parse() {
+            Ok(number) if range.contains(&number) => Ok(Some(number)),
+            _ => Err(invalid("A number in the query is out of range.")),
+        }
+    }
+
+    fn is_true(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    }
+}
+
+/// Does what a request asks for.
+pub(super) async fn handle(state: &State, request: Request<'_>) -> Answer {
+    let segments: Vec<_> = request.path.trim_start_matches('/').split('/').collect();
+    match (segments.as_slice(), request.method) {
+        (["queues"], &Method::GET) => list(state, &request),
+        (["queues", name], method) => queue(state, method, &decoded(name), &request),
+        (["queues", name, "messages"], method) => {
+            let cell = state.find(&decoded(name)).ok_or(NO_QUEUE)?;
+            match *method {
+                Method::GET if request.query.is_true("peekonly") => peek(state, &cell, &request),
+                Method::GET => receive(state, &cell, &request).await,
+                Method::POST => send(state, &cell, request.body),
+                Method::DELETE => delete(state, &cell, &request),
+                Method::PUT => change_visibility(state, &cell, &request),
+                _ => Err(BAD_URL),
+            }
+        }
+        _ => Err(BAD_URL),
+    }
+}
+
+fn decoded(segment: &str) -> String {
+    percent_decode_str(segment).decode_utf8_lossy().into_owned()
+}
+
+/// Changes a queue, then wakes who waits if there is reason to: something is ready, or will be earlier than they
+/// know of.
+fn change<T>(state: &State, cell: &QueueCell, act: impl FnOnce(&mut Queue, i64) -> T) -> T {
+    let mut queue = lock(&cell.queue);
+    let before = queue.next_change();
+    let result = act(&mut queue, state.clock.now_ms());
+    let is_earlier = queue.next_change().is_some_and(|after| before.is_none_or(|before| after < before));
+    let has_ready = queue.has_ready();
+    drop(queue);
+    if is_earlier {
+        cell.changed.notify_waiters();
+    }
+    if has_ready {
+        // One is enough: whoever leaves something behind wakes the next.
+        cell.changed.notify_one();
+    }
+    result
+}
+
+fn list(state: &State, request: &Request<'_>) -> Answer {
+    let header = |name: &str| request.headers.get(name).and_then(|value| value.to_str().ok());
+    let prefix = header("x-mns-prefix").unwrap_or_default();
+    let most = match header("x-mns-ret-number").map(str::parse) {
+        None => 1000,
+        Some(Ok(most @ 1..=1000)) => most,
+        Some(_) => return Err(invalid("x-mns-ret-number is not from 1 to 1000.")),
+    };
+    let marker = header("x-mns-marker").unwrap_or_default();
+    let names: Vec<String> = state.report().into_keys().collect();
+    let mut names = names.into_iter().filter(|name| name.starts_with(prefix) && name.as_str() >= marker);
+    let page: Vec<_> = names.by_ref().take(most).map(|name| format!("{}/queues/{name}", state.host)).collect();
+    Ok(Done { body: wire::write_queue_list(&page, names.next().as_deref()), ..Done::default() })
+}
+
+fn queue(state: &State, method: &Method, name: &str, request: &Request<'_>) -> Answer {
+    match *method {
+        Method::PUT => {
+            check_name(name)?;
+            let settings = wire::parse_settings(request.body).map_err(|_| MALFORMED_XML)?;
+            check_settings(&settings)?;
+            if request.query.is_true("metaoverride") {
+                let cell = state.find(name).ok_or(NO_QUEUE)?;
+                change(state, &cell, |queue, now| queue.set(&settings, now));
+                return Ok(Done { status: StatusCode::NO_CONTENT, ..Done::default() });
+            }
+            let status = match state.create(name, &settings) {
+                Created::New => StatusCode::CREATED,
+                Created::Same => StatusCode::NO_CONTENT,
+                Created::Different => {
+                    return Err(Refusal::new(
+                        StatusCode::CONFLICT,
+                        "QueueAlreadyExist",
+                        "The queue you want to create is already exist.",
+                    ));
+                }
+            };
+            let location = Some(format!("{}/queues/{name}", state.host));
+            Ok(Done { status, location, ..Done::default() })
+        }
+        Method::GET => {
+            let cell = state.find(name).ok_or(NO_QUEUE)?;
+            let attributes = lock(&cell.queue).attributes(name, state.clock.now_ms());
+            Ok(Done { body: wire::write_attributes(&attributes), ..Done::default() })
+        }
+        Method::DELETE => {
+            let removed = state.queues.write().unwrap_or_else(std::sync::PoisonError::into_inner).remove(name);
+            removed.ok_or(NO_QUEUE)?;
+            Ok(Done { status: StatusCode::NO_CONTENT, ..Done::default() })
+        }
+        _ => Err(BAD_URL),
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Refusal> {
+    if name.len() > 120 {
+        return Err(Refusal::new(StatusCode::BAD_REQUEST, "QueueNameLengthError", "The queue name is too long."));
+    }
+    let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+    if starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+        Ok(())
+    } else {
+        Err(Refusal::new(StatusCode::BAD_REQUEST, "InvalidQueueName", "The queue name you provided is invalid."))
+    }
+}
+
+fn check_settings(settings: &QueueSettings) -> Result<(), Refusal> {
+    let within = [
+        (settings.delay_seconds, 0..=604_800),
+        (settings.maximum_message_size, 1024..=65_536),
+        // One SDK lets this much through; the documentation says 604800.
+        (settings.retention_seconds, 60..=1_296_000),
+        (settings.visibility_seconds, 1..=LONGEST_VISIBILITY_SECONDS),
+        (settings.polling_wait_seconds, 0..=LONGEST_WAIT_SECONDS),
+    ];
+    if within.iter().all(|(value, range)| value.is_none_or(|value| range.contains(&value))) {
+        Ok(())
+    } else {
+        Err(invalid("An attribute of the queue is out of range."))
+    }
+}
+
+fn send(state: &State, cell: &QueueCell, body: &[u8]) -> Answer {
+    let (messages, batch) = wire::parse_outgoing(body).map_err(|_| MALFORMED_XML)?;
+    if messages.is_empty() || messages.len() > MOST_PER_CALL {
+        return Err(invalid("A batch is of 1 to 16 messages."));
+    }
+    let largest = lock(&cell.queue).maximum_message_size();
+    if messages.iter().map(|message| message.body.len()).sum::<usize>() > LARGEST_BATCH {
+        return Err(invalid("The messages are too large."));
+    }
+    messages.iter().try_for_each(|message| check_message(message, largest))?;
+    let sent: Vec<_> =
+        change(state, cell, |queue, now| messages.into_iter().map(|message| queue.send(message, now)).collect());
+    Ok(Done { status: StatusCode::CREATED, body: wire::write_sent(&sent, batch), location: None })
+}
+
+fn check_message(message: &Outgoing, largest: usize) -> Result<(), Refusal> {
+    if !wire::is_xml_text(&message.body) {
+        return Err(MALFORMED_XML);
+    }
+    if message.body.len() > largest {
+        return Err(invalid("The message is too large."));
+    }
+    let delay = message.delay_seconds.is_none_or(|delay| delay <= 604_800);
+    let priority = message.priority.is_none_or(|priority| (1..=16).contains(&priority));
+    if delay && priority { Ok(()) } else { Err(invalid("DelaySeconds or Priority is out of range.")) }
+}
+
+fn how_many(request: &Request<'_>) -> Result<(usize, bool), Refusal> {
+    let number = request.query.number("numofmessages", 1..=16)?;
+    Ok((number.unwrap_or(1) as usize, number.is_some()))
+}
+
+fn peek(state: &State, cell: &QueueCell, request: &Request<'_>) -> Answer {
+    let (most, batch) = how_many(request)?;
+    let messages = lock(&cell.queue).peek(most, state.clock.now_ms());
+    if messages.is_empty() {
+        return Err(NO_MESSAGE);
+    }
+    Ok(Done { body: wire::write_deliveries(messages.iter(), batch), ..Done::default() })
+}
+
+async fn receive(state: &State, cell: &QueueCell, request: &Request<'_>) -> Answer {
+    let (most, batch) = how_many(request)?;
+    let wait = request.query.number("waitseconds", 0..=LONGEST_WAIT_SECONDS)?;
+    let wait = wait.unwrap_or_else(|| lock(&cell.queue).polling_wait_seconds());
+    if lock(&cell.queue).fails_receive() {
+        return Err(INTERNAL);
+    }
+    let deadline = Instant::now() + Duration::from_secs(wait.into());
+    loop {
+        let changed = cell.changed.notified();
+        tokio::pin!(changed);
+        // From here on no wake-up is missed, also those that come before the await below.
+        changed.as_mut().enable();
+        let messages = change(state, cell, |queue, now| queue.receive(most, now));
+        if !messages.is_empty() {
+            return Ok(Done { body: wire::write_deliveries(messages.iter(), batch), ..Done::default() });
+        }
+        if Instant::now() >= deadline {
+            return Err(NO_MESSAGE);
+        }
+        let next = lock(&cell.queue).next_change().map(|at| (at - state.clock.now_ms()).max(1));
+        let next = next.and_then(|millis| u64::try_from(millis).ok()).map(Duration::from_millis);
+        let wake = next.map_or(deadline, |after| deadline.min(Instant::now() + after));
+        tokio::select! {
+            () = changed => {}
+            () = sleep_until(wake) => {}
+        }
+    }
+}
+
+fn delete(state: &State, cell: &QueueCell, request: &Request<'_>) -> Answer {
+    let single = request.query.get("receipthandle");
+    let handles = match single {
+        Some(handle) => vec![handle.to_owned()],
+        None if request.body.is_empty() => {
+            return Err(Refusal::new(StatusCode::BAD_REQUEST, "MissingReceiptHandle", "ReceiptHandle is required."));
+        }
+        None => wire::parse_handles(request.body).map_err(|_| MALFORMED_XML)?,
+    };
+    if handles.is_empty() || handles.len() > MOST_PER_CALL {
+        return Err(invalid("A batch is of 1 to 16 receipt handles."));
+    }
+    let outcomes = change(state, cell, |queue, now| {
+        if queue.fails_delete() {
+            return Err(INTERNAL);
+        }
+        let outcomes: Vec<_> = handles.iter().map(|handle| queue.delete(handle, now)).collect();
+        if queue.loses_delete_reply() { Err(Refusal::Cut) } else { Ok(outcomes) }
+    })?;
+    if single.is_some() {
+        return match outcomes.first() {
+            Some(Handled::Done(())) => Ok(Done { status: StatusCode::NO_CONTENT, ..Done::default() }),
+            Some(Handled::Malformed) => Err(MALFORMED_HANDLE),
+            _ => Err(NO_MESSAGE),
+        };
+    }
+    let failures: Vec<_> = handles.into_iter().zip(outcomes).filter_map(failure).collect();
+    if failures.is_empty() {
+        return Ok(Done { status: StatusCode::NO_CONTENT, ..Done::default() });
+    }
+    Err(Refusal::Document(StatusCode::NOT_FOUND, wire::write_delete_failures(&failures)))
+}
+
+fn failure((handle, outcome): (String, Handled<()>)) -> Option<DeleteFailure> {
+    let refusal = match outcome {
+        Handled::Done(()) => return None,
+        Handled::Unknown => NO_MESSAGE,
+        Handled::Malformed => MALFORMED_HANDLE,
+    };
+    let Refusal::Error { code, message, .. } = refusal else { return None };
+    Some(DeleteFailure { code: code.to_owned(), message: message.to_owned(), handle })
+}
+
+fn change_visibility(state: &State, cell: &QueueCell, request: &Request<'_>) -> Answer {
+    let missing = |code| Refusal::new(StatusCode::BAD_REQUEST, code, "A parameter of the query is missing.");
+    let handle = request.query.get("receipthandle").ok_or(missing("MissingReceiptHandle"))?;
+    let seconds = request.query.number("visibilitytimeout", 1..=LONGEST_VISIBILITY_SECONDS)?;
+    let seconds = seconds.ok_or(missing("MissingVisibilityTimeout"))?;
+    match change(state, cell, |queue, now| queue.change_visibility(handle, seconds, now)) {
+        Handled::Done(changed) => Ok(Done { body: wire::write_changed_visibility(&changed), ..Done::default() }),
+        Handled::Unknown => Err(NO_MESSAGE),
+        Handled::Malformed => Err(MALFORMED_HANDLE),
+    }
+}

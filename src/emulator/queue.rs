@@ -1,0 +1,393 @@
+//! One queue: plain data that is told the time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use md5::{Digest, Md5};
+
+use super::{
+    QueueReport,
+    faults::{Faults, Statistics},
+    receipt::{self, Handle, Unreadable},
+};
+use crate::connectors::mns::wire::{ChangedVisibility, Delivery, Outgoing, QueueAttributes, QueueSettings, Sent};
+
+/// What became of a handle.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Handled<T> {
+    Done(T),
+    /// Expired, superseded, used, or never given out.
+    Unknown,
+    Malformed,
+}
+
+/// Messages by number, and where each of them is. Every operation first lets happen what is due by then.
+#[derive(Debug)]
+pub(super) struct Queue {
+    settings: QueueSettings,
+    created_s: i64,
+    modified_s: i64,
+    pub faults: Faults,
+    statistics: Statistics,
+    random: fastrand::Rng,
+    next_number: u64,
+    messages: BTreeMap<u64, Stored>,
+    /// By priority, then by age.
+    ready: BTreeSet<(u8, u64)>,
+    /// By the time at which they become ready.
+    invisible: BTreeSet<(i64, u64)>,
+    delayed: BTreeSet<(i64, u64)>,
+}
+
+#[derive(Debug)]
+struct Stored {
+    /// Without a handle; that is made for each delivery.
+    message: Delivery,
+    place: Place,
+    /// Of the newest handle; 0: there was none yet.
+    serial: u64,
+    /// Why the next delivery is one the consumer did not ask for.
+    due: Option<Due>,
+    /// Whether the delete of this message has already been held up once.
+    was_held_up: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Ready,
+    Invisible(i64),
+    Delayed(i64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Due {
+    /// The handle given out is valid until then.
+    InFlight,
+    BeforeDelete,
+    Timeout,
+}
+
+/// Settings with the service's defaults for what is not given.
+fn complete(settings: &QueueSettings, defaults: &QueueSettings) -> QueueSettings {
+    QueueSettings {
+        delay_seconds: settings.delay_seconds.or(defaults.delay_seconds),
+        maximum_message_size: settings.maximum_message_size.or(defaults.maximum_message_size),
+        retention_seconds: settings.retention_seconds.or(defaults.retention_seconds),
+        visibility_seconds: settings.visibility_seconds.or(defaults.visibility_seconds),
+        polling_wait_seconds: settings.polling_wait_seconds.or(defaults.polling_wait_seconds),
+        logging_enabled: settings.logging_enabled.or(defaults.logging_enabled),
+    }
+}
+
+const DEFAULTS: QueueSettings = QueueSettings {
+    delay_seconds: Some(0),
+    maximum_message_size: Some(65_536),
+    retention_seconds: Some(345_600),
+    visibility_seconds: Some(30),
+    polling_wait_seconds: Some(0),
+    logging_enabled: Some(false),
+};
+
+fn millis(seconds: Option<u32>) -> i64 {
+    i64::from(seconds.unwrap_or(0)) * 1000
+}
+
+impl Queue {
+    pub(super) fn new(settings: &QueueSettings, faults: Faults, seed: u64, now: i64) -> Self {
+        Self {
+            settings: complete(settings, &DEFAULTS),
+            created_s: now / 1000,
+            modified_s: now / 1000,
+            faults,
+            statistics: Statistics::default(),
+            random: fastrand::Rng::with_seed(seed),
+            next_number: 1,
+            messages: BTreeMap::new(),
+            ready: BTreeSet::new(),
+            invisible: BTreeSet::new(),
+            delayed: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn has_settings(&self, settings: &QueueSettings) -> bool {
+        complete(settings, &DEFAULTS) == self.settings
+    }
+
+    pub(super) fn set(&mut self, settings: &QueueSettings, now: i64) {
+        self.settings = complete(settings, &self.settings);
+        self.modified_s = now / 1000;
+    }
+
+    pub(super) fn polling_wait_seconds(&self) -> u32 {
+        self.settings.polling_wait_seconds.unwrap_or(0)
+    }
+
+    pub(super) fn maximum_message_size(&self) -> usize {
+        self.settings.maximum_message_size.unwrap_or(65_536) as usize
+    }
+
+    pub(super) fn attributes(&mut self, name: &str, now: i64) -> QueueAttributes {
+        let report = self.report(now);
+        QueueAttributes {
+            name: name.to_owned(),
+            settings: self.settings.clone(),
+            created: self.created_s,
+            modified: self.modified_s,
+            active: report.active,
+            inactive: report.inactive,
+            delayed: report.delayed,
+        }
+    }
+
+    pub(super) fn report(&mut self, now: i64) -> QueueReport {
+        self.tick(now);
+        QueueReport {
+            active: self.ready.len() as u64,
+            inactive: self.invisible.len() as u64,
+            delayed: self.delayed.len() as u64,
+            statistics: self.statistics.clone(),
+        }
+    }
+
+    pub(super) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// When, without anyone's doing, a message becomes ready next.
+    pub(super) fn next_change(&self) -> Option<i64> {
+        let first = |set: &BTreeSet<(i64, u64)>| set.first().map(|(at, _)| *at);
+        first(&self.invisible).into_iter().chain(first(&self.delayed)).min()
+    }
+
+    /// Whether a receive is to fail; counted.
+    pub(super) fn fails_receive(&mut self) -> bool {
+        let fails = roll(&mut self.random, self.faults.error_on_receive);
+        self.statistics.errors_on_receive += u64::from(fails);
+        fails
+    }
+
+    /// Whether a delete is to fail before it is done; counted.
+    pub(super) fn fails_delete(&mut self) -> bool {
+        let fails = roll(&mut self.random, self.faults.error_on_delete);
+        self.statistics.errors_on_delete += u64::from(fails);
+        fails
+    }
+
+    /// Whether the answer of a delete that was done is to be lost; counted.
+    pub(super) fn loses_delete_reply(&mut self) -> bool {
+        let loses = roll(&mut self.random, self.faults.lost_delete_reply);
+        self.statistics.lost_delete_replies += u64::from(loses);
+        loses
+    }
+
+    pub(super) fn send(&mut self, outgoing: Outgoing, now: i64) -> Sent {
+        self.tick(now);
+        let number = self.next_number;
+        self.next_number += 1;
+        let delay = millis(outgoing.delay_seconds.or(self.settings.delay_seconds));
+        let message = Delivery {
+            id: format!("{:032X}", self.random.u128(..)),
+            body_md5: format!("{:X}", Md5::digest(outgoing.body.as_bytes())),
+            body: outgoing.body,
+            handle: None,
+            enqueue_ms: now,
+            first_dequeue_ms: 0,
+            next_visible_ms: None,
+            dequeue_count: 0,
+            priority: outgoing.priority.unwrap_or(8),
+            user_properties: outgoing.user_properties,
+            system_properties: outgoing.system_properties,
+        };
+        let serial = u64::from(delay > 0);
+        let handle = (delay > 0).then(|| receipt::write(&message.id, &Handle { number, serial }, now, delay, 0));
+        let sent = Sent { id: message.id.clone(), body_md5: message.body_md5.clone(), handle };
+        let place = if delay > 0 { Place::Delayed(now + delay) } else { Place::Ready };
+        self.messages.insert(number, Stored { message, place: Place::Ready, serial, due: None, was_held_up: false });
+        self.put(number, place);
+        self.statistics.sent += 1;
+        sent
+    }
+
+    /// Hands out up to `most` messages. Duplicates of faults count towards that.
+    pub(super) fn receive(&mut self, most: usize, now: i64) -> Vec<Delivery> {
+        self.tick(now);
+        let mut deliveries = Vec::with_capacity(most.min(self.ready.len()));
+        // They become ready only after this receive: twice in one answer is another fault.
+        let mut in_flight = Vec::new();
+        while deliveries.len() < most {
+            let Some(&(_, number)) = self.ready.first() else { break };
+            let Some(delivery) = self.deliver(number, now) else { break };
+            let is_first = delivery.dequeue_count == 1;
+            deliveries.push(delivery);
+            if !is_first {
+                continue;
+            }
+            if deliveries.len() < most && roll(&mut self.random, self.faults.duplicate_same_receive) {
+                deliveries.extend(self.deliver(number, now));
+                self.statistics.duplicates_same_receive += 1;
+            }
+            if roll(&mut self.random, self.faults.duplicate_in_flight) {
+                in_flight.push(number);
+            }
+        }
+        for number in in_flight {
+            self.put(number, Place::Ready);
+            if let Some(stored) = self.messages.get_mut(&number) {
+                stored.due = Some(Due::InFlight);
+            }
+        }
+        deliveries
+    }
+
+    pub(super) fn peek(&mut self, most: usize, now: i64) -> Vec<Delivery> {
+        self.tick(now);
+        let numbers = self.ready.iter().take(most);
+        let messages = numbers.filter_map(|(_, number)| self.messages.get(number));
+        messages.map(|stored| Delivery { next_visible_ms: None, ..stored.message.clone() }).collect()
+    }
+
+    pub(super) fn delete(&mut self, handle: &str, now: i64) -> Handled<()> {
+        let number = match self.find(handle, now) {
+            Handled::Done(number) => number,
+            Handled::Unknown => return Handled::Unknown,
+            Handled::Malformed => return Handled::Malformed,
+        };
+        if self.holds_up(number) {
+            self.statistics.unknown_handles += 1;
+            return Handled::Unknown;
+        }
+        self.remove(number);
+        self.statistics.deleted += 1;
+        Handled::Done(())
+    }
+
+    pub(super) fn change_visibility(&mut self, handle: &str, seconds: u32, now: i64) -> Handled<ChangedVisibility> {
+        let number = match self.find(handle, now) {
+            Handled::Done(number) => number,
+            Handled::Unknown => return Handled::Unknown,
+            Handled::Malformed => return Handled::Malformed,
+        };
+        let visibility = i64::from(seconds) * 1000;
+        self.put(number, Place::Invisible(now + visibility));
+        let Some(stored) = self.messages.get_mut(&number) else { return Handled::Unknown };
+        stored.due = None;
+        stored.serial += 1;
+        stored.message.next_visible_ms = Some(now + visibility);
+        let handle = Handle { number, serial: stored.serial };
+        let handle = receipt::write(&stored.message.id, &handle, now, visibility, stored.message.dequeue_count);
+        Handled::Done(ChangedVisibility { handle, next_visible_ms: now + visibility })
+    }
+
+    /// The message of a handle that is valid now.
+    fn find(&mut self, handle: &str, now: i64) -> Handled<u64> {
+        self.tick(now);
+        let found = match receipt::read(handle) {
+            Ok((id, Handle { number, serial })) => self
+                .messages
+                .get(&number)
+                .filter(|stored| {
+                    let is_out = stored.place != Place::Ready || stored.due == Some(Due::InFlight);
+                    stored.message.id == id && stored.serial == serial && is_out
+                })
+                .map(|_| number),
+            Err(Unreadable::Malformed) => return Handled::Malformed,
+            Err(Unreadable::Foreign) => None,
+        };
+        if found.is_none() {
+            self.statistics.unknown_handles += 1;
+        }
+        found.map_or(Handled::Unknown, Handled::Done)
+    }
+
+    /// Whether a delete comes too late by order: the message is made ready again and its handle dies.
+    fn holds_up(&mut self, number: u64) -> bool {
+        let Some(stored) = self.messages.get_mut(&number) else { return false };
+        if stored.was_held_up || !roll(&mut self.random, self.faults.duplicate_before_delete) {
+            return false;
+        }
+        stored.was_held_up = true;
+        stored.serial += 1;
+        stored.due = Some(Due::BeforeDelete);
+        self.put(number, Place::Ready);
+        true
+    }
+
+    /// One delivery, with a new handle; the one before dies.
+    fn deliver(&mut self, number: u64, now: i64) -> Option<Delivery> {
+        let visibility = millis(self.settings.visibility_seconds);
+        self.put(number, Place::Invisible(now + visibility));
+        let stored = self.messages.get_mut(&number)?;
+        stored.serial += 1;
+        let message = &mut stored.message;
+        message.dequeue_count += 1;
+        message.next_visible_ms = Some(now + visibility);
+        if message.first_dequeue_ms == 0 {
+            message.first_dequeue_ms = now;
+        }
+        self.statistics.delivered += 1;
+        match stored.due.take() {
+            Some(Due::InFlight) => self.statistics.duplicates_in_flight += 1,
+            Some(Due::BeforeDelete) => self.statistics.duplicates_before_delete += 1,
+            Some(Due::Timeout) => self.statistics.redelivered_after_timeout += 1,
+            None => {}
+        }
+        let handle = Handle { number, serial: stored.serial };
+        let handle = receipt::write(&message.id, &handle, now, visibility, message.dequeue_count);
+        Some(Delivery { handle: Some(handle), ..message.clone() })
+    }
+
+    /// Lets happen what is due: delays, visibility timeouts and retentions that have run out.
+    fn tick(&mut self, now: i64) {
+        while let Some(&(at, number)) = self.delayed.first().filter(|(at, _)| *at <= now) {
+            self.delayed.remove(&(at, number));
+            self.put(number, Place::Ready);
+        }
+        while let Some(&(at, number)) = self.invisible.first().filter(|(at, _)| *at <= now) {
+            self.invisible.remove(&(at, number));
+            self.put(number, Place::Ready);
+            if let Some(stored) = self.messages.get_mut(&number) {
+                stored.due = Some(Due::Timeout);
+            }
+        }
+        // Numbers grow with the time of sending, so the oldest comes first.
+        let oldest = now - millis(self.settings.retention_seconds);
+        while let Some((&number, _)) = self.messages.first_key_value().filter(|(_, s)| s.message.enqueue_ms <= oldest) {
+            self.remove(number);
+            self.statistics.expired += 1;
+        }
+    }
+
+    /// Moves a message.
+    fn put(&mut self, number: u64, place: Place) {
+        self.take_out(number);
+        let Some(stored) = self.messages.get_mut(&number) else { return };
+        stored.place = place;
+        match place {
+            Place::Ready => self.ready.insert((stored.message.priority, number)),
+            Place::Invisible(at) => self.invisible.insert((at, number)),
+            Place::Delayed(at) => self.delayed.insert((at, number)),
+        };
+    }
+
+    fn take_out(&mut self, number: u64) {
+        let Some(stored) = self.messages.get(&number) else { return };
+        match stored.place {
+            Place::Ready => self.ready.remove(&(stored.message.priority, number)),
+            Place::Invisible(at) => self.invisible.remove(&(at, number)),
+            Place::Delayed(at) => self.delayed.remove(&(at, number)),
+        };
+    }
+
+    fn remove(&mut self, number: u64) {
+        self.take_out(number);
+        self.messages.remove(&number);
+    }
+}
+
+/// Probability 0 uses up no randomness, so a fault that is off does not change what the others do.
+fn roll(random: &mut fastrand::Rng, probability: f64) -> bool {
+    probability > 0.0 && random.f64() < probability
+}
+
+#[cfg(test)]
+#[path = "queue_tests.rs"]
+mod tests;

@@ -1,0 +1,159 @@
+//! Promises of a queue.
+
+use super::*;
+
+const SECOND: i64 = 1000;
+
+fn queue(faults: Faults) -> Queue {
+    Queue::new(&QueueSettings::default(), faults, 7, 0)
+}
+
+fn send(queue: &mut Queue, count: usize) {
+    for number in 0..count {
+        queue.send(Outgoing { body: number.to_string(), ..Outgoing::default() }, 0);
+    }
+}
+
+fn handle(delivery: &Delivery) -> &str {
+    delivery.handle.as_deref().expect("a receive gives a handle")
+}
+
+fn counters(queue: &mut Queue, now: i64) -> (u64, u64, u64) {
+    let report = queue.report(now);
+    (report.active, report.inactive, report.delayed)
+}
+
+#[test]
+fn a_received_message_is_invisible_until_its_timeout_and_its_handle_dies_with_it() {
+    let mut queue = queue(Faults::default());
+    send(&mut queue, 1);
+    let first = queue.receive(16, 10).remove(0);
+    assert_eq!((first.dequeue_count, first.first_dequeue_ms, first.next_visible_ms), (1, 10, Some(30_010)));
+    assert_eq!(counters(&mut queue, 11), (0, 1, 0));
+    assert!(queue.receive(16, 30_009).is_empty());
+    let second = queue.receive(16, 30_010).remove(0);
+    assert_eq!((second.dequeue_count, second.first_dequeue_ms), (2, 10));
+    assert_eq!(second.id, first.id);
+    assert_eq!(queue.delete(handle(&first), 30_011), Handled::Unknown);
+    assert_eq!(queue.delete(handle(&second), 30_011), Handled::Done(()));
+    assert_eq!(queue.delete(handle(&second), 30_012), Handled::Unknown);
+    assert_eq!(counters(&mut queue, 30_012), (0, 0, 0));
+    assert_eq!(queue.report(30_012).statistics.redelivered_after_timeout, 1);
+}
+
+#[test]
+fn an_expired_handle_is_dead_even_before_the_message_is_delivered_again() {
+    let mut queue = queue(Faults::default());
+    send(&mut queue, 1);
+    let delivery = queue.receive(1, 0).remove(0);
+    assert_eq!(queue.delete(handle(&delivery), 30 * SECOND), Handled::Unknown);
+    assert_eq!(counters(&mut queue, 30 * SECOND), (1, 0, 0));
+}
+
+#[test]
+fn a_change_of_visibility_gives_a_new_handle_and_the_old_one_dies() {
+    let mut queue = queue(Faults::default());
+    send(&mut queue, 1);
+    let delivery = queue.receive(1, 0).remove(0);
+    let Handled::Done(changed) = queue.change_visibility(handle(&delivery), 60, 5) else { panic!("valid") };
+    assert_eq!(changed.next_visible_ms, 60_005);
+    assert_eq!(queue.delete(handle(&delivery), 6), Handled::Unknown);
+    assert_eq!(counters(&mut queue, 60_004), (0, 1, 0));
+    assert_eq!(queue.delete(&changed.handle, 60_004), Handled::Done(()));
+    assert_eq!(queue.delete("nonsense", 60_004), Handled::Malformed);
+}
+
+#[test]
+fn priority_comes_before_age_and_a_delay_is_kept() {
+    let mut queue = queue(Faults::default());
+    for (body, priority, delay) in [("late", 16, 0), ("usual", 8, 0), ("delayed", 1, 5), ("first", 1, 0)] {
+        let sent = queue.send(
+            Outgoing { body: body.into(), priority: Some(priority), delay_seconds: Some(delay), ..Outgoing::default() },
+            0,
+        );
+        assert_eq!(sent.handle.is_some(), delay > 0);
+    }
+    assert_eq!(counters(&mut queue, 0), (3, 0, 1));
+    assert_eq!(queue.next_change(), Some(5 * SECOND));
+    let bodies: Vec<_> = queue.receive(16, 1).into_iter().map(|delivery| delivery.body).collect();
+    assert_eq!(bodies, ["first", "usual", "late"]);
+    assert_eq!(queue.receive(16, 5 * SECOND).remove(0).body, "delayed");
+}
+
+#[test]
+fn a_message_past_its_retention_is_gone_wherever_it_is() {
+    let mut queue = queue(Faults::default());
+    queue.set(&QueueSettings { retention_seconds: Some(60), ..QueueSettings::default() }, 0);
+    send(&mut queue, 2);
+    queue.receive(1, 59 * SECOND);
+    assert_eq!(counters(&mut queue, 59 * SECOND), (1, 1, 0));
+    assert_eq!(counters(&mut queue, 60 * SECOND), (0, 0, 0));
+    assert_eq!(queue.report(60 * SECOND).statistics.expired, 2);
+}
+
+#[test]
+fn twice_in_one_answer_leaves_only_the_second_handle_valid() {
+    let mut queue = queue(Faults { duplicate_same_receive: 1.0, ..Faults::default() });
+    send(&mut queue, 2);
+    let deliveries = queue.receive(3, 0);
+    let seen: Vec<_> = deliveries.iter().map(|d| (d.body.as_str(), d.dequeue_count)).collect();
+    assert_eq!(seen, [("0", 1), ("0", 2), ("1", 1)]);
+    assert_eq!(queue.delete(handle(&deliveries[0]), 1), Handled::Unknown);
+    assert_eq!(queue.delete(handle(&deliveries[1]), 1), Handled::Done(()));
+    assert_eq!(queue.report(1).statistics.duplicates_same_receive, 1);
+}
+
+#[test]
+fn a_duplicate_in_flight_comes_at_once_and_kills_the_first_handle_only_then() {
+    let mut queue = queue(Faults { duplicate_in_flight: 1.0, ..Faults::default() });
+    send(&mut queue, 2);
+    let first = queue.receive(16, 0);
+    assert_eq!(first.len(), 2);
+    assert_eq!(queue.delete(handle(&first[0]), 1), Handled::Done(()));
+    let second = queue.receive(16, 1);
+    assert_eq!(second.len(), 1);
+    assert_eq!(queue.delete(handle(&first[1]), 2), Handled::Unknown);
+    assert!(queue.receive(16, 2).is_empty());
+    assert_eq!(queue.delete(handle(&second[0]), 2), Handled::Done(()));
+    assert_eq!(queue.report(2).statistics.duplicates_in_flight, 1);
+}
+
+#[test]
+fn a_duplicate_before_delete_comes_once_and_only_its_own_delete_counts() {
+    let mut queue = queue(Faults { duplicate_before_delete: 1.0, ..Faults::default() });
+    send(&mut queue, 1);
+    let first = queue.receive(16, 0).remove(0);
+    assert_eq!(queue.delete(handle(&first), 1), Handled::Unknown);
+    let second = queue.receive(16, 1).remove(0);
+    assert_eq!((second.id.as_str(), second.dequeue_count), (first.id.as_str(), 2));
+    assert_eq!(queue.delete(handle(&second), 2), Handled::Done(()));
+    assert_eq!(queue.report(2).statistics.duplicates_before_delete, 1);
+}
+
+#[test]
+fn a_consumer_that_deletes_what_it_receives_ends_with_an_empty_queue_whatever_the_faults() {
+    let mut queue = queue(Faults {
+        duplicate_same_receive: 0.5,
+        duplicate_in_flight: 0.5,
+        duplicate_before_delete: 0.5,
+        ..Faults::default()
+    });
+    send(&mut queue, 1000);
+    let mut now = 0;
+    let mut on_their_way = Vec::new();
+    while counters(&mut queue, now) != (0, 0, 0) {
+        let received = queue.receive(16, now);
+        for delivery in std::mem::replace(&mut on_their_way, received) {
+            let _ = queue.delete(handle(&delivery), now);
+        }
+        now += 1;
+        assert!(now < 30 * SECOND, "every message is deleted before any timeout");
+    }
+    let statistics = queue.report(now).statistics;
+    assert_eq!((statistics.sent, statistics.deleted), (1000, 1000));
+    for count in
+        [statistics.duplicates_same_receive, statistics.duplicates_in_flight, statistics.duplicates_before_delete]
+    {
+        assert!(count > 100, "{statistics:?}");
+    }
+}
