@@ -34,8 +34,6 @@ pub struct Opened {
     pub concurrency: usize,
     /// What the service says of the queue.
     pub facts: QueueFacts,
-    /// Things an operator should know, such as a visibility timeout that is too short.
-    pub warnings: Vec<String>,
 }
 
 /// What is known of a queue. `None`: the service did not say.

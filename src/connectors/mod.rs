@@ -1,9 +1,19 @@
-//! The table of connectors, and what a checked definition becomes.
+//! The table of connectors, and what a checked definition becomes. A connector is one folder and one line here.
 
 pub mod blackhole;
 pub mod filesystem;
+mod load;
 pub mod mns;
 mod plan;
 pub mod print;
+mod resolve;
 
-pub use plan::{CheckpointPlan, OnError, Plan, RestartPlan, RowShape, recover_elsewhere};
+pub use load::{Loaded, load};
+pub use plan::{Plan, RowShape};
+pub use resolve::{recover_elsewhere, resolve};
+
+use crate::{definition::Registry, formats};
+
+/// Every connector and format there is, in the order in which they are documented.
+pub const REGISTRY: Registry =
+    Registry { connectors: &[&mns::TABLES, &filesystem::TABLES, &print::TABLES, &blackhole::TABLES], formats: formats::TABLES };

@@ -1,19 +1,22 @@
 //! What a checked definition becomes: everything a generation of the pipeline is built from.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use arrow_cast::cast;
 use arrow_schema::SchemaRef;
 
 use crate::{
     connector::{Sink, SinkContext, Source},
+    definition::{CheckpointDefinition, OnError, RestartDefinition},
     formats::Decoder,
-    model::{CreditLimits, Fault, FaultKind, PipelineName, Schema, SinkIdentity, SourceIdentity, Token},
+    model::{CreditLimits, Fault, FaultKind, PipelineName, Schema, SinkIdentity, SourceIdentity},
 };
 
-/// Makes a source, a decoder or a sink anew for each generation.
-type Make<T> = Arc<dyn Fn() -> Result<T, Fault> + Send + Sync>;
-type MakeSink = Arc<dyn Fn(SinkContext) -> Result<Box<dyn Sink>, Fault> + Send + Sync>;
+/// Makes a source or a decoder anew for each generation.
+pub type Make<T> = Arc<dyn Fn() -> Result<T, Fault> + Send + Sync>;
+/// Makes a sink anew for each generation.
+pub type MakeSink = Arc<dyn Fn(SinkContext) -> Result<Box<dyn Sink>, Fault> + Send + Sync>;
 
 /// A pipeline, ready to be started any number of times.
 #[derive(Clone)]
@@ -28,7 +31,7 @@ pub struct Plan {
     pub decoder: Make<Box<dyn Decoder>>,
     /// The source's columns.
     pub schema: Arc<Schema>,
-    /// Which column is filled from which of the connector's metadata values.
+    /// Pairs of a column and the metadata value of the connector it is filled from.
     pub metadata: Arc<[(usize, usize)]>,
     /// Where it writes.
     pub sink_identity: SinkIdentity,
@@ -37,9 +40,9 @@ pub struct Plan {
     /// From the source's columns to the sink's.
     pub shape: RowShape,
     /// `checkpoint:`
-    pub checkpoint: CheckpointPlan,
+    pub checkpoint: CheckpointDefinition,
     /// `restart:`
-    pub restart: RestartPlan,
+    pub restart: RestartDefinition,
     /// `on_error:`
     pub on_error: OnError,
     /// `batch.rows`: rows a batch is filled up to if that many are waiting.
@@ -48,65 +51,55 @@ pub struct Plan {
     pub credits: CreditLimits,
 }
 
-/// `checkpoint:`
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CheckpointPlan {
-    /// Time between checkpoints.
-    pub interval: Duration,
-    /// Time without progress after which a checkpoint counts as hung.
-    pub timeout: Duration,
-    /// Messages that may be received and not yet acknowledged; at half of it a checkpoint starts early.
-    pub max_unacknowledged: usize,
-}
-
-/// `restart:`
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RestartPlan {
-    /// Restarts allowed `within`.
-    pub max: u32,
-    /// The time in which they are counted.
-    pub within: Duration,
-    /// The pause before the first restart.
-    pub backoff_min: Duration,
-    /// The longest pause.
-    pub backoff_max: Duration,
-}
-
-/// `on_error:` what becomes of bodies that do not decode and rows the sink refuses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnError {
-    /// The pipeline goes to Failed and names the message, which stays unacknowledged.
-    Fail,
-    /// The message is counted, logged and acknowledged.
-    Skip,
-}
-
-/// Which of the source's columns go to the sink, in which order, and under which names.
+/// The sink's columns: those of the source by position, under the sink's names, widened where its types are wider.
 #[derive(Debug, Clone)]
 pub struct RowShape {
-    columns: Vec<usize>,
     schema: SchemaRef,
 }
 
 impl RowShape {
-    /// `columns` are indexes into the source's schema, one for each field of `schema`, of the same type.
-    pub fn new(columns: Vec<usize>, schema: SchemaRef) -> Self {
-        Self { columns, schema }
+    /// `schema` has as many fields as the source has columns, each of the same type or one it widens to.
+    pub fn new(schema: SchemaRef) -> Self {
+        Self { schema }
     }
 
-    /// The rows as the sink takes them. No data is copied.
+    /// The rows as the sink takes them. Columns whose type is the same are not copied.
     pub fn apply(&self, rows: &RecordBatch) -> Result<RecordBatch, Fault> {
         let bug = |error| Fault::never(FaultKind::Bug, "rows do not fit the sink's columns").because(error);
-        let columns = rows.project(&self.columns).map_err(bug)?.columns().to_vec();
-        RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(bug)
+        let fields = self.schema.fields().iter();
+        let columns = rows.columns().iter().zip(fields).map(|(column, field)| {
+            if column.data_type() == field.data_type() {
+                Ok(Arc::clone(column))
+            } else {
+                cast(column, field.data_type()).map_err(bug)
+            }
+        });
+        RecordBatch::try_new(Arc::clone(&self.schema), columns.collect::<Result<_, _>>()?).map_err(bug)
     }
 }
 
-/// Commits tokens whose sink is not the one the definition names now: the output was promised to the old target.
-pub async fn recover_elsewhere(sink: &SinkIdentity, tokens: &[Token], context: &SinkContext) -> Result<(), Fault> {
-    let _ = (tokens, context);
-    Err(Fault::never(
-        FaultKind::Sink,
-        format!("uncommitted output of {sink} cannot be recovered: there is no such sink connector here"),
-    ))
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Int32Array, cast::AsArray, types::Int64Type};
+
+    use super::*;
+    use crate::model::{Column, ColumnType};
+
+    fn schema(columns: &[(&str, &str)]) -> SchemaRef {
+        let column = |(name, ty): &(&str, &str)| Column {
+            name: (*name).to_owned(),
+            ty: ColumnType::parse(ty).unwrap(),
+            metadata: None,
+            is_virtual: false,
+        };
+        Schema { columns: columns.iter().map(column).collect() }.to_arrow()
+    }
+
+    #[test]
+    fn columns_go_by_position_under_the_sinks_names_and_are_widened() {
+        let rows = RecordBatch::try_new(schema(&[("a", "INT")]), vec![Arc::new(Int32Array::from(vec![7]))]).unwrap();
+        let shaped = RowShape::new(schema(&[("b", "BIGINT")])).apply(&rows).unwrap();
+        assert_eq!(shaped.schema().field(0).name(), "b");
+        assert_eq!(shaped.column(0).as_primitive::<Int64Type>().value(0), 7);
+    }
 }

@@ -5,7 +5,7 @@ pub mod json;
 use arrow_array::RecordBatch;
 
 use crate::{
-    definition::{OptionTable, Options},
+    definition::{FormatTables, Options},
     model::{RowReject, RowsBuilder, Schema},
 };
 
@@ -42,15 +42,13 @@ pub trait Encoder: Send {
 
 /// One line of the table of formats.
 struct Format {
-    table: &'static OptionTable,
-    check: fn(&Options) -> Option<String>,
+    name: &'static str,
     decoder: fn(&Schema, &Options) -> Result<Box<dyn Decoder>, String>,
     encoder: fn(&Schema, &Options) -> Result<Box<dyn Encoder>, String>,
 }
 
 static FORMATS: &[Format] = &[Format {
-    table: &json::TABLE,
-    check: json::check,
+    name: "json",
     decoder: |schema, options| Ok(Box::new(json::Decoder::new(schema, options)?)),
     encoder: |schema, options| Ok(Box::new(json::Encoder::new(schema, options)?)),
 }];
@@ -58,22 +56,15 @@ static FORMATS: &[Format] = &[Format {
 /// The names of all formats, as an option `format` takes them.
 pub const NAMES: &[&str] = &["json"];
 
+/// What a definition may say of each format.
+pub const TABLES: &[&FormatTables] = &[&json::TABLES];
+
 fn find(name: &str) -> Option<&'static Format> {
-    FORMATS.iter().find(|format| format.table.name == name)
+    FORMATS.iter().find(|format| format.name == name)
 }
 
 fn unknown(name: &str) -> String {
     format!("there is no format {name}; there are: {}", NAMES.join(", "))
-}
-
-/// The options of a format; `None` if there is no such format.
-pub fn table(name: &str) -> Option<&'static OptionTable> {
-    find(name).map(|format| format.table)
-}
-
-/// Why a format's options contradict each other, if they do.
-pub fn check(name: &str, options: &Options) -> Option<String> {
-    find(name).and_then(|format| (format.check)(options))
 }
 
 /// A decoder for a table's physical columns. The error says what the format cannot do with schema or options.
@@ -92,16 +83,17 @@ mod tests {
 
     #[test]
     fn the_names_are_those_of_the_table() {
-        assert!(FORMATS.iter().map(|format| format.table.name).eq(NAMES.iter().copied()));
+        assert!(FORMATS.iter().map(|format| format.name).eq(NAMES.iter().copied()));
+        assert!(TABLES.iter().map(|tables| tables.name).eq(NAMES.iter().copied()));
         let schema = Schema { columns: Vec::new() };
         assert!(decoder("xml", &schema, &Options::default()).err().unwrap().contains("json"));
     }
 
     #[test]
     fn a_formats_options_carry_its_name_as_a_prefix() {
-        for format in FORMATS {
-            for option in format.table.options {
-                assert!(option.name.starts_with(&format!("{}.", format.table.name)), "{}", option.name);
+        for format in TABLES {
+            for option in format.options.options {
+                assert!(option.name.starts_with(&format!("{}.", format.name)), "{}", option.name);
             }
         }
     }

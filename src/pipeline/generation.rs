@@ -98,9 +98,6 @@ async fn prepare(seed: &Seed) -> Result<Prepared, Fault> {
     let [lane] = <[LaneId; 1]>::try_from(lanes)
         .map_err(|lanes| Fault::never(FaultKind::Bug, format!("{} lanes, but a queue service has one", lanes.len())))?;
     let opened = retrying(vitals, reporter, "open", None, || source.open(&lane)).await?;
-    for warning in &opened.warnings {
-        tracing::warn!(pipeline = %plan.name, warning);
-    }
     if let Some(visibility) = opened.facts.visibility_timeout
         && visibility <= plan.checkpoint.interval
     {

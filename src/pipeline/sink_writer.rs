@@ -20,7 +20,8 @@ use super::{
 };
 use crate::{
     connector::{RowReject, Sink},
-    connectors::{OnError, RowShape},
+    connectors::RowShape,
+    definition::OnError,
     model::{Batch, Disposition, Epoch, Fault, FaultKind, Fingerprint, LaneId, Mend, Token},
     telemetry::Vitals,
 };

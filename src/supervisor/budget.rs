@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::connectors::RestartPlan;
+use crate::definition::RestartDefinition;
 
 /// Faults are forgiven after so long in health.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(120);
@@ -13,7 +13,7 @@ const FORGIVEN_AFTER: Duration = Duration::from_secs(120);
 /// The restart budget of one pipeline.
 #[derive(Debug)]
 pub struct Budget {
-    plan: RestartPlan,
+    plan: RestartDefinition,
     /// Restarts within `plan.within`.
     recent: VecDeque<Instant>,
     /// Restarts since the pipeline was last healthy for long: the exponent of the pause.
@@ -23,7 +23,7 @@ pub struct Budget {
 
 impl Budget {
     /// A full budget.
-    pub fn new(plan: RestartPlan) -> Self {
+    pub fn new(plan: RestartDefinition) -> Self {
         Self { plan, recent: VecDeque::new(), in_a_row: 0, healthy_since: None }
     }
 
@@ -56,7 +56,7 @@ impl Budget {
 mod tests {
     use super::*;
 
-    const PLAN: RestartPlan = RestartPlan {
+    const PLAN: RestartDefinition = RestartDefinition {
         max: 3,
         within: Duration::from_secs(60),
         backoff_min: Duration::from_secs(1),

@@ -5,12 +5,19 @@ use async_trait::async_trait;
 
 use crate::{
     connector::{RowReject, Sink},
-    definition::OptionTable,
+    definition::{ConnectorTables, FormatUse, OptionTable, RoleTables, no_check},
     model::{Epoch, Fault, SinkIdentity, Token},
 };
 
 /// The options: none.
 pub static TABLE: OptionTable = OptionTable { name: "blackhole", options: &[] };
+
+/// The connector's line in the table.
+pub static TABLES: ConnectorTables = ConnectorTables {
+    name: "blackhole",
+    source: None,
+    sink: Some(RoleTables { options: &TABLE, format: FormatUse::Never, metadata: &[], check: no_check }),
+};
 
 /// Drops rows.
 #[derive(Debug, Default)]

@@ -18,7 +18,10 @@ mod tests;
 
 pub use sink::{FilesystemSink, recover_at};
 
-use crate::definition::{OptionKind, OptionSpec, OptionTable};
+use crate::{
+    definition::{ConnectorTables, FormatUse, OptionKind, OptionSpec, OptionTable, RoleTables, no_check},
+    formats,
+};
 
 /// Where the files go.
 pub static PATH: OptionSpec = OptionSpec::new(
@@ -30,13 +33,17 @@ pub static PATH: OptionSpec = OptionSpec::new(
 )
 .required();
 
-/// How rows are written.
-pub static FORMAT: OptionSpec = OptionSpec::new(
-    "format",
-    OptionKind::Choice { values: &["json"], any_case: false },
-    "The format of the files; its options carry its name as a prefix.",
-)
-.required();
-
 /// The options.
-pub static TABLE: OptionTable = OptionTable { name: "filesystem", options: &[&PATH, &FORMAT] };
+pub static TABLE: OptionTable = OptionTable { name: "filesystem", options: &[&PATH] };
+
+/// The connector's line in the table.
+pub static TABLES: ConnectorTables = ConnectorTables {
+    name: "filesystem",
+    source: None,
+    sink: Some(RoleTables {
+        options: &TABLE,
+        format: FormatUse::Required(formats::NAMES),
+        metadata: &[],
+        check: no_check,
+    }),
+};

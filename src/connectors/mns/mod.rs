@@ -10,5 +10,32 @@ pub mod wire;
 mod body;
 mod options;
 
-pub use options::{TABLE, metadata};
+pub use options::{METADATA, QUEUE_NAME, TABLE};
 pub use source::MnsSource;
+
+use crate::{
+    definition::{At, ConnectorTables, Diagnostic, Endpoint, FormatUse, RoleTables},
+    formats,
+};
+
+/// The connector's line in the table.
+pub static TABLES: ConnectorTables = ConnectorTables {
+    name: "mns",
+    source: Some(RoleTables {
+        options: &TABLE,
+        format: FormatUse::Required(formats::NAMES),
+        metadata: METADATA,
+        check,
+    }),
+    sink: None,
+};
+
+fn check(endpoint: &Endpoint) -> Vec<Diagnostic> {
+    let mut found = source::warnings(endpoint);
+    let format = endpoint.format.as_ref().map(|format| format.name);
+    if MnsSource::flattens(&endpoint.options) && format != Some("json") {
+        let diagnostic = Diagnostic::error("`messageType: OSS` needs `format: json`").at(endpoint.at(At::Format));
+        found.push(diagnostic.expected("json"));
+    }
+    found
+}

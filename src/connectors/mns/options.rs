@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    definition::{OptionKind, OptionSpec, OptionTable},
+    definition::{MetadataKey, OptionKind, OptionSpec, OptionTable},
     model::LogicalType,
 };
 
@@ -36,13 +36,6 @@ pub static SECURITY_TOKEN: OptionSpec = OptionSpec::new(
     "Session token of a temporary access key (STS). Not an option of the Flink connector.",
 )
 .secret();
-/// The format of bodies.
-pub static FORMAT: OptionSpec = OptionSpec::new(
-    "format",
-    OptionKind::Choice { values: &["csv", "json", "avro", "parquet", "orc", "raw"], any_case: false },
-    "Format of the message bodies.",
-)
-.required();
 /// Messages per receive.
 pub static BATCH_SIZE: OptionSpec = OptionSpec::new(
     "batchSize",
@@ -113,7 +106,6 @@ pub static TABLE: OptionTable = OptionTable {
         &ACCESS_KEY_ID,
         &ACCESS_KEY_SECRET,
         &SECURITY_TOKEN,
-        &FORMAT,
         &BATCH_SIZE,
         &POLLING_WAIT_TIME,
         &MESSAGE_TYPE,
@@ -125,18 +117,19 @@ pub static TABLE: OptionTable = OptionTable {
     ],
 };
 
-/// Metadata columns and their types, in the order of [`crate::model::Message::meta`].
-pub fn metadata() -> &'static [(&'static str, LogicalType)] {
-    const COLUMNS: &[(&str, LogicalType)] = &[
-        ("message-id", LogicalType::VarChar(None)),
-        ("enqueue-time", LogicalType::TimestampLtz(3)),
-        ("first-dequeue-time", LogicalType::TimestampLtz(3)),
-        ("next-visible-time", LogicalType::TimestampLtz(3)),
-        ("dequeue-count", LogicalType::Int),
-        ("priority", LogicalType::Int),
-    ];
-    COLUMNS
+const fn key(name: &'static str, logical: LogicalType, doc: &'static str) -> MetadataKey {
+    MetadataKey { name, logical, nullable: false, doc }
 }
+
+/// Metadata columns, in the order of [`crate::model::Message::meta`].
+pub static METADATA: &[MetadataKey] = &[
+    key("message-id", LogicalType::VarChar(None), "The service's id of the message; the same at every delivery."),
+    key("enqueue-time", LogicalType::TimestampLtz(3), "When the message was sent."),
+    key("first-dequeue-time", LogicalType::TimestampLtz(3), "When the message was first received by anyone."),
+    key("next-visible-time", LogicalType::TimestampLtz(3), "When this delivery would have run out."),
+    key("dequeue-count", LogicalType::Int, "How often the message has been delivered, this delivery included."),
+    key("priority", LogicalType::Int, "1 (most urgent) to 16."),
+];
 
 #[cfg(test)]
 mod tests {

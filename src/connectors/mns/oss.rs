@@ -21,6 +21,11 @@ use serde::{
 use serde_json::value::RawValue;
 
 use super::wire;
+use crate::{
+    definition::Options,
+    formats::{Decoded, Decoder, json},
+    model::RowsBuilder,
+};
 
 /// How a decoder wants timestamps: `json.timestamp-format.standard`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,6 +37,16 @@ pub enum TimestampStyle {
     Iso8601,
 }
 
+impl TimestampStyle {
+    /// What the json format is told by its options.
+    pub fn of(options: &Options) -> Self {
+        match options.opt_text(&json::options::TIMESTAMP_FORMAT) {
+            Some("ISO-8601") => Self::Iso8601,
+            _ => Self::Sql,
+        }
+    }
+}
+
 /// An event as one flat object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flattened {
@@ -39,6 +54,36 @@ pub struct Flattened {
     pub json: Vec<u8>,
     /// Events after the first, which are not in it.
     pub further_events: usize,
+}
+
+/// Decodes OSS notifications: flattens, then lets the json format read the flat object.
+pub struct OssDecoder {
+    json: Box<dyn Decoder>,
+    style: TimestampStyle,
+}
+
+impl OssDecoder {
+    /// `json` decodes the flat object and reads timestamps in `style`.
+    pub fn new(json: Box<dyn Decoder>, style: TimestampStyle) -> Self {
+        Self { json, style }
+    }
+}
+
+impl Decoder for OssDecoder {
+    fn decode(&mut self, body: &[u8], rows: &mut RowsBuilder) -> Result<Decoded, String> {
+        match flatten(body, self.style) {
+            Ok(flat) => {
+                let decoded = self.json.decode(&flat.json, rows)?;
+                let further = u32::try_from(flat.further_events).unwrap_or(u32::MAX);
+                Ok(Decoded { unread: decoded.unread.saturating_add(further), ..decoded })
+            }
+            // The json format decides by its own options what becomes of a body that is no notification.
+            Err(reason) => match self.json.decode(b"!", rows) {
+                Ok(ignored) => Ok(ignored),
+                Err(_) => Err(format!("not an OSS notification: {reason}")),
+            },
+        }
+    }
 }
 
 /// Objects that every event has: their members are columns, they themselves are not.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     connector::{Acknowledged, Acknowledger, Opened, QueueFacts, Reader, Source},
-    definition::Options,
+    definition::{At, Diagnostic, Endpoint, Options},
     model::{Body, Fault, FaultKind, LaneId, Message, MetaValue, Receipt, SourceIdentity},
 };
 
@@ -27,7 +27,7 @@ pub struct MnsSource {
     credentials: Credentials,
     retries: u32,
     extends: bool,
-    warnings: Vec<String>,
+    concurrency: usize,
 }
 
 #[derive(Clone)]
@@ -41,7 +41,7 @@ struct Settings {
 
 impl MnsSource {
     /// A source by the checked options of [`super::TABLE`]. Fails on an endpoint that is no http URL.
-    pub fn new(options: &Options) -> Result<Self, Fault> {
+    pub fn new(options: &Options, format: &str) -> Result<Self, Fault> {
         let endpoint = options.text(&options::ENDPOINT);
         let endpoint = Url::parse(endpoint).map_err(|error| {
             Fault::never(FaultKind::Definition, format!("endpoint {endpoint} is not a URL")).because(error)
@@ -50,7 +50,7 @@ impl MnsSource {
         let encoding = match options.text(&options::BODY_ENCODING) {
             "base64" => BodyEncoding::Base64,
             "plain" => BodyEncoding::Plain,
-            _ => BodyEncoding::Auto(Expected::of_format(options.text(&options::FORMAT))),
+            _ => BodyEncoding::Auto(Expected::of_format(format)),
         };
         let settings = Settings {
             queue: options.text(&options::QUEUE_NAME).to_owned(),
@@ -60,7 +60,7 @@ impl MnsSource {
             encoding,
         };
         Ok(Self {
-            warnings: warnings(&endpoint, options.text(&options::REGION), wait),
+            concurrency: usize::try_from(options.integer(&options::RECEIVE_CONCURRENCY)).unwrap_or(1).max(1),
             settings,
             endpoint,
             credentials: Credentials {
@@ -73,32 +73,28 @@ impl MnsSource {
         })
     }
 
-    /// How many polls are to be under way at once, 1 to 64.
-    pub fn concurrency(options: &Options) -> usize {
-        usize::try_from(options.integer(&options::RECEIVE_CONCURRENCY)).unwrap_or(1).max(1)
-    }
-
     /// Whether bodies are OSS notifications, to go through [`super::oss::flatten`] before the format.
     pub fn flattens(options: &Options) -> bool {
         options.text(&options::MESSAGE_TYPE) == "OSS"
     }
-
-    /// Things an operator should know of the options, whether or not the queue can be reached.
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
 }
 
-fn warnings(endpoint: &Url, region: &str, wait: Duration) -> Vec<String> {
+/// Things an operator should know of options that are valid.
+pub(super) fn warnings(endpoint: &Endpoint) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
+    let wait = endpoint.options.duration(&options::POLLING_WAIT_TIME);
     if wait.subsec_nanos() != 0 {
         let rounded = wait.as_millis().div_ceil(1000);
-        warnings.push(format!("pollingWaitTime {wait:?}: the service counts whole seconds, so {rounded}s is used"));
+        let text = format!("`pollingWaitTime`: the service counts whole seconds, so {rounded}s is used");
+        warnings.push(Diagnostic::warning(text).at(endpoint.at(At::Option(&options::POLLING_WAIT_TIME))));
     }
-    if let Some(actual) = endpoint.host_str().and_then(region_of_host)
+    let region = endpoint.options.text(&options::REGION);
+    let url = Url::parse(endpoint.options.text(&options::ENDPOINT)).ok();
+    if let Some(actual) = url.as_ref().and_then(Url::host_str).and_then(region_of_host)
         && !actual.eq_ignore_ascii_case(region)
     {
-        warnings.push(format!("region {region} contradicts the endpoint, which is in {actual}"));
+        let text = format!("`region` contradicts the endpoint, which is in {actual}");
+        warnings.push(Diagnostic::warning(text).at(endpoint.at(At::Option(&options::REGION))).expected(actual));
     }
     warnings
 }
@@ -158,8 +154,8 @@ impl Source for MnsSource {
         Ok(Opened {
             reader: Arc::new(reader),
             acknowledger: Arc::new(acknowledger),
+            concurrency: self.concurrency,
             facts,
-            warnings: self.warnings.clone(),
         })
     }
 

@@ -13,12 +13,19 @@ use tokio::task::spawn_blocking;
 
 use crate::{
     connector::{RowReject, Sink},
-    definition::OptionTable,
+    definition::{ConnectorTables, FormatUse, OptionTable, RoleTables, no_check},
     model::{Epoch, Fault, FaultKind, SinkIdentity, Token},
 };
 
 /// The options: none yet.
 pub static TABLE: OptionTable = OptionTable { name: "print", options: &[] };
+
+/// The connector's line in the table.
+pub static TABLES: ConnectorTables = ConnectorTables {
+    name: "print",
+    source: None,
+    sink: Some(RoleTables { options: &TABLE, format: FormatUse::Never, metadata: &[], check: no_check }),
+};
 
 /// Prints rows, a line each; a batch is written in one piece, so lines of several pipelines do not mix.
 pub struct PrintSink {

@@ -24,10 +24,26 @@ pub use encode::Encoder;
 pub use options::{TABLE, check};
 
 use crate::{
-    definition::Options,
+    definition::{At, Diagnostic, Endpoint, FormatTables, Options},
     model::{ColumnType, LogicalType},
 };
 use time::Standard;
+
+/// The format's line in the table.
+pub static TABLES: FormatTables = FormatTables {
+    name: "json",
+    options: &TABLE,
+    check_source: |endpoint| refused(endpoint, |options| Decoder::new(&endpoint.schema, options).err()),
+    check_sink: |endpoint| refused(endpoint, |options| Encoder::new(&endpoint.schema, options).err()),
+};
+
+fn refused(endpoint: &Endpoint, build: impl Fn(&Options) -> Option<String>) -> Vec<Diagnostic> {
+    let Some(format) = &endpoint.format else { return Vec::new() };
+    let contradiction = check(&format.options);
+    let reason = contradiction.or_else(|| build(&format.options));
+    reason.map(|reason| Diagnostic::error(reason).at(endpoint.at(At::Format))).into_iter().collect()
+}
+
 
 /// Flink refuses other keys at planning.
 fn check_map_key(key: &ColumnType) -> Result<(), String> {

@@ -1,0 +1,136 @@
+//! From a checked definition to a plan: the one place that knows which connector's code a name stands for.
+
+use std::sync::Arc;
+
+use super::{
+    Plan, RowShape, blackhole, filesystem, mns,
+    plan::{Make, MakeSink},
+    print,
+};
+use crate::{
+    connector::{Sink, SinkContext, Source},
+    definition::{At, Diagnostic, Endpoint, PipelineDefinition},
+    formats::{self, Decoder},
+    model::{Fault, FaultKind, SinkIdentity, SourceIdentity, Token},
+};
+
+/// Builds the plan. What cannot be built is answered with its place in the definition.
+pub fn resolve(definition: &PipelineDefinition) -> Result<Plan, Diagnostic> {
+    let (source_identity, source) = source(&definition.source)?;
+    let (sink_identity, sink) = sink(&definition.sink)?;
+    Ok(Plan {
+        name: definition.name.clone(),
+        source_identity,
+        source,
+        decoder: decoder(&definition.source),
+        schema: Arc::new(definition.source.schema.clone()),
+        metadata: metadata(&definition.source),
+        sink_identity,
+        sink,
+        shape: RowShape::new(definition.sink.schema.to_arrow()),
+        checkpoint: definition.checkpoint,
+        restart: definition.restart,
+        on_error: definition.on_error,
+        batch_rows: definition.batch_rows,
+        credits: definition.credits,
+    })
+}
+
+fn unknown(endpoint: &Endpoint) -> Diagnostic {
+    Diagnostic::error(format!("`{}` is not a {} here", endpoint.connector, endpoint.role.name()))
+        .at(endpoint.at(At::Connector))
+}
+
+fn format_name(endpoint: &Endpoint) -> &'static str {
+    endpoint.format.as_ref().map_or("", |format| format.name)
+}
+
+fn source(endpoint: &Endpoint) -> Result<(SourceIdentity, Make<Arc<dyn Source>>), Diagnostic> {
+    if endpoint.connector != mns::TABLE.name {
+        return Err(unknown(endpoint));
+    }
+    let (options, format) = (endpoint.options.clone(), format_name(endpoint));
+    let make = move || mns::MnsSource::new(&options, format).map(|source| Arc::new(source) as Arc<dyn Source>);
+    let identity = make()
+        .map_err(|fault| Diagnostic::error(fault.to_string()).at(endpoint.at(At::Section)))?
+        .identity();
+    Ok((identity, Arc::new(make)))
+}
+
+fn decoder(endpoint: &Endpoint) -> Make<Box<dyn Decoder>> {
+    let schema = endpoint.schema.clone();
+    let options = endpoint.format.as_ref().map(|format| format.options.clone()).unwrap_or_default();
+    let format = format_name(endpoint);
+    let oss = mns::MnsSource::flattens(&endpoint.options).then(|| mns::oss::TimestampStyle::of(&options));
+    Arc::new(move || {
+        let plain = formats::decoder(format, &schema, &options).map_err(refused)?;
+        Ok(match oss {
+            Some(style) => Box::new(mns::oss::OssDecoder::new(plain, style)),
+            None => plain,
+        })
+    })
+}
+
+fn refused(reason: String) -> Fault {
+    Fault::never(FaultKind::Definition, reason)
+}
+
+/// Which metadata value fills which column. Keys are known to be the connector's: the definition was checked.
+fn metadata(endpoint: &Endpoint) -> Arc<[(usize, usize)]> {
+    let keys = super::REGISTRY
+        .connector(endpoint.connector)
+        .and_then(|connector| connector.source.as_ref())
+        .map_or(&[][..], |tables| tables.metadata);
+    let columns = endpoint.schema.columns.iter().enumerate();
+    columns
+        .filter_map(|(column, declared)| {
+            let key = declared.metadata.as_deref()?;
+            Some((column, keys.iter().position(|known| known.name == key)?))
+        })
+        .collect()
+}
+
+fn sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Diagnostic> {
+    let name = endpoint.connector;
+    if name == filesystem::TABLE.name {
+        return filesystem_sink(endpoint);
+    }
+    let make: MakeSink = if name == print::TABLE.name {
+        Arc::new(|_| Ok(Box::new(print::PrintSink::new()) as Box<dyn Sink>))
+    } else if name == blackhole::TABLE.name {
+        Arc::new(|_| Ok(Box::new(blackhole::BlackholeSink::new()) as Box<dyn Sink>))
+    } else {
+        return Err(unknown(endpoint));
+    };
+    Ok((SinkIdentity { connector: name.to_owned(), target: "-".to_owned() }, make))
+}
+
+fn filesystem_sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Diagnostic> {
+    let place = endpoint.at(At::Option(&filesystem::PATH));
+    let path = std::path::absolute(endpoint.options.path(&filesystem::PATH))
+        .map_err(|error| Diagnostic::error(format!("`path` cannot be made absolute: {error}")).at(place))?;
+    let Some(target) = path.to_str().map(str::to_owned) else {
+        return Err(Diagnostic::error("`path` is not UTF-8").at(place));
+    };
+    let (format, schema) = (format_name(endpoint), endpoint.schema.clone());
+    let options = endpoint.format.as_ref().map(|format| format.options.clone()).unwrap_or_default();
+    let make = move |context: SinkContext| {
+        let encoder = formats::encoder(format, &schema, &options).map_err(refused)?;
+        Ok(Box::new(filesystem::FilesystemSink::new(path.clone(), encoder, context)) as Box<dyn Sink>)
+    };
+    Ok((SinkIdentity { connector: filesystem::TABLE.name.to_owned(), target }, Arc::new(make)))
+}
+
+/// Commits tokens whose sink is not the one the definition names now: the output was promised to the old target.
+///
+/// # Errors
+/// As the sink's `recover`; and if there is no such connector any more, which only a person can mend.
+pub async fn recover_elsewhere(sink: &SinkIdentity, tokens: &[Token], context: &SinkContext) -> Result<(), Fault> {
+    if sink.connector == filesystem::TABLE.name {
+        return filesystem::recover_at(sink, tokens, context).await;
+    }
+    Err(Fault::never(
+        FaultKind::Sink,
+        format!("output of {sink} is not committed yet, and there is no connector `{}` to commit it with", sink.connector),
+    ))
+}
