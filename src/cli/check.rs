@@ -50,18 +50,29 @@ pub fn run(args: &CheckArgs, registry: &Registry, resolve: impl FnMut(&mut Loade
         Report::Full => Style::Plain,
     };
     let environment = Environment::of_process(args.secrets_dir.clone());
-    run_to(args, registry, &environment, resolve, style, &mut io::stdout().lock(), &mut io::stderr().lock())
+    run_to(args, registry, &environment, resolve, Output { style, out: io::stdout().lock(), err: io::stderr().lock() })
 }
 
-fn run_to(
+/// Where [`run_to`] writes.
+#[derive(Debug)]
+pub struct Output<O, E> {
+    /// How diagnostics are shown.
+    pub style: Style,
+    /// A line per valid definition.
+    pub out: O,
+    /// Diagnostics.
+    pub err: E,
+}
+
+/// [`run`] with an environment and an output of the caller's choice.
+pub fn run_to(
     args: &CheckArgs,
     registry: &Registry,
     environment: &Environment,
     mut resolve: impl FnMut(&mut Loaded),
-    style: Style,
-    out: &mut impl Write,
-    err: &mut impl Write,
+    output: Output<impl Write, impl Write>,
 ) -> io::Result<u8> {
+    let Output { style, mut out, mut err } = output;
     let found = discover(&args.paths);
     for (path, why) in &found.problems {
         writeln!(err, "{}: error: {why}", path.display())?;

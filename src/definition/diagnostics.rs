@@ -235,15 +235,19 @@ impl Report {
         };
         let file = self.file.display().to_string();
         let mut group = Group::with_title(level.primary_title(diagnostic.message.as_str()));
+        let mut place = None;
         if let Some(span) = diagnostic.span {
             let (line, marked) = self.masked_line(span);
+            // What is masked before it on the line shifts the column the renderer counts.
+            let shifted = line.get(..marked.start).unwrap_or_default().chars().count() + 1;
+            let at = format!("{file}:{}:", span.line);
+            place = Some((format!("{at}{shifted}"), format!("{at}{}", span.column)));
             let mut annotation = AnnotationKind::Primary.span(marked);
             if let Some(expected) = &diagnostic.expected {
                 annotation = annotation.label(format!("expected {expected}"));
             }
-            group = group
-                .element(Origin::path(file).line(span.line as usize).char_column(span.column as usize))
-                .element(Snippet::source(line).line_start(span.line as usize).annotation(annotation));
+            let snippet = Snippet::source(line).path(file).line_start(span.line as usize);
+            group = group.element(snippet.annotation(annotation));
         } else {
             group = group.element(Origin::path(file));
             if let Some(expected) = &diagnostic.expected {
@@ -256,7 +260,11 @@ impl Report {
         if let Some(help) = &diagnostic.help {
             group = group.element(Level::HELP.message(help.as_str()));
         }
-        renderer.render(&[group])
+        let text = renderer.render(&[group]);
+        match place {
+            Some((shifted, right)) if shifted != right => text.replacen(&shifted, &right, 1),
+            _ => text,
+        }
     }
 
     /// The line a span begins in, masked, and the part of it that the span covers.
@@ -277,7 +285,13 @@ impl Report {
             let shown = self.shown.iter().any(|range| range.contains(&place));
             if shown || at < structure || c.is_whitespace() || "{}[],:".contains(c) {
                 masked.push(c);
-            } else if !masked.ends_with(MASK) {
+            } else if let kept = masked.trim_end()
+                && kept.ends_with(MASK)
+                && (from.is_none_or(|from| from < kept.len()) && to.is_none_or(|to| to < kept.len()))
+            {
+                // Several words that are not shown are one.
+                masked.truncate(kept.len());
+            } else {
                 masked.push_str(MASK);
             }
         }

@@ -438,8 +438,12 @@ mod tests {
 
     #[test]
     fn depth_is_bounded() {
-        let (_, told) = read_all(&"[".repeat(200_000));
+        let (_, told) = read_all(&"- ".repeat(100));
         assert!(told[0].contains("nested deeper"), "{told:?}");
+        for opening in ["[", "{a: ", "- ", "? "] {
+            let (node, told) = read_all(&opening.repeat(100_000));
+            assert!(node.is_none() && told.len() == 1, "{opening}");
+        }
     }
 
     #[test]

@@ -158,6 +158,8 @@ fn section<'a>(top: Section<'a>, name: &'a str, report: &mut Report) -> Found<'a
     let Some(entry) = top.entries.iter().find(|entry| entry.key.value == name) else { return Found::Absent };
     match &entry.value.value {
         Value::Mapping(entries) => Found::Mapping(Section { name, key: Some(entry.key.span), entries }),
+        // All of its options are commented out.
+        Value::Null => Found::Mapping(Section { name, key: Some(entry.key.span), entries: &[] }),
         Value::Broken => Found::Wrong,
         other => {
             report.push(

@@ -1,0 +1,367 @@
+//! Definitions as people write them, right and wrong.
+
+#[path = "definitions/fake.rs"]
+mod fake;
+#[path = "definitions/generated.rs"]
+mod generated;
+
+use std::path::{Path, PathBuf};
+
+use queuewarden::{
+    cli::check::{CheckArgs, Output, Report, run_to},
+    definition::{Environment, Loaded, OnError, Style, load_text},
+    model::LogicalType,
+};
+
+fn environment() -> Environment {
+    Environment::new(
+        |name| match name {
+            "MNS_ACCESS_KEY_ID" => Some("id".into()),
+            "MNS_ACCESS_KEY_SECRET" => Some("T0PS3CRET".into()),
+            _ => None,
+        },
+        None,
+    )
+}
+
+fn load(text: &str) -> Loaded {
+    load_text(Path::new("dir/oss.yaml"), text, &fake::REGISTRY, &environment())
+}
+
+fn told(text: &str) -> Vec<String> {
+    let loaded = load(text);
+    assert_eq!(loaded.definition.is_none(), loaded.report.has_errors());
+    let lines = loaded.report.render(Style::Line);
+    lines.lines().map(|line| line.strip_prefix("dir/oss.yaml:").unwrap_or(line).to_owned()).collect()
+}
+
+/// What is told of [`EXAMPLE`] with a piece of it replaced.
+fn told_with(old: &str, new: &str) -> Vec<String> {
+    assert_eq!(EXAMPLE.matches(old).count(), 1, "{old}");
+    told(&EXAMPLE.replace(old, new))
+}
+
+const EXAMPLE: &str = "\
+name: oss-created                 # default: the file's name
+source:
+  connector: mns                  # options keep the Flink connector's names
+  endpoint: http://127.0.0.1:9871
+  region: cn-hangzhou
+  queueName: oss-events
+  accessKeyId: ${MNS_ACCESS_KEY_ID}
+  accessKeySecret: ${MNS_ACCESS_KEY_SECRET}
+  format: json
+  messageType: OSS
+  batchSize: 16
+  pollingWaitTime: 10s
+  schema:                         # column: type, as in CREATE TABLE
+    eventName: STRING
+    ossObjectKey: STRING
+    ossObjectSize: BIGINT
+    eventTime: TIMESTAMP(3)
+    message-id: STRING METADATA
+sink:
+  connector: filesystem
+  path: out
+  format: json                    # with a schema: of its own, columns are matched by position, as INSERT INTO does
+checkpoint: { interval: 10s, timeout: 60s, max_unacknowledged: 10000 }
+restart: { max: 5, within: 60s, backoff: 1s..60s }
+on_error: fail
+";
+
+#[test]
+fn the_example_is_accepted_and_read_as_it_is_meant() {
+    let loaded = load(EXAMPLE);
+    let definition = loaded.definition.unwrap_or_else(|| panic!("{}", loaded.report.render(Style::Plain)));
+    assert_eq!(definition.name.as_str(), "oss-created");
+    assert_eq!(definition.source.connector, "mns");
+    assert_eq!(definition.on_error, OnError::Fail);
+    assert_eq!(definition.checkpoint.max_unacknowledged, 10_000);
+    assert_eq!(definition.restart.backoff_max.as_secs(), 60);
+    let columns = &definition.source.schema.columns;
+    assert_eq!(columns.len(), 5);
+    assert_eq!(columns[3].ty.logical, LogicalType::Timestamp(3));
+    assert_eq!(columns[4].metadata.as_deref(), Some("message-id"));
+    assert_eq!(definition.sink.schema.columns.len(), 5);
+    assert!(definition.sink.schema.columns.iter().all(|column| column.metadata.is_none()));
+    assert!(!format!("{definition:?}").contains("T0PS3CRET"));
+}
+
+#[test]
+fn a_shown_definition_means_the_same_and_hides_its_secret() {
+    let first = load(EXAMPLE).definition.unwrap();
+    let shown = first.to_yaml();
+    assert!(!shown.contains("T0PS3CRET"), "{shown}");
+    assert!(shown.contains("accessKeySecret: '***'"), "{shown}");
+    assert!(shown.contains("deleteMaxRetries: '3'"), "{shown}");
+    let second = load(&shown).definition.unwrap();
+    assert_eq!(second.to_yaml(), shown);
+}
+
+#[test]
+fn five_mistakes_are_all_told_each_at_its_place() {
+    let text = EXAMPLE
+        .replace("  region: cn-hangzhou\n", "")
+        .replace("queueName", "queuename")
+        .replace("batchSize: 16", "batchSize: 17")
+        .replace("BIGINT", "BIGNIT")
+        .replace("interval: 10s", "interval: 1ms")
+        .replace("on_error: fail", "on_error: fial");
+    assert_eq!(
+        told(&text),
+        [
+            "2:1: error: the required option `region` is missing from `source`; expected `region: ...`, a text that is \
+             not empty",
+            "5:3: error: `source` has no option `queuename`; did you mean `queueName`?",
+            "10:14: error: `batchSize` is `17`; expected an integer from 1 to 16",
+            "15:20: error: found `BIGNIT` in the type of column `ossObjectSize`; expected a type such as STRING, BIGINT \
+             or TIMESTAMP(3); did you mean `BIGINT`?",
+            "22:25: error: `interval` is `1ms`; expected a duration of at least 10ms, such as `10s`",
+            "24:11: error: `on_error` is `fial`; expected `fail` or `skip` (in this case); did you mean `fail`?",
+        ]
+    );
+}
+
+#[test]
+fn a_mistake_is_shown_as_a_compiler_would() {
+    let report = load(&EXAMPLE.replace("batchSize: 16", "batchSize: 17 # was T0PS3CRET")).report;
+    assert_eq!(
+        report.render(Style::Plain),
+        "\
+error: `batchSize` is `17`
+  --> dir/oss.yaml:11:14
+   |
+11 |   batchSize: 17 ***
+   |              ^^ expected an integer from 1 to 16
+
+"
+    );
+}
+
+#[test]
+fn a_secret_is_masked_wherever_it_stands() {
+    for (old, new) in [
+        ("accessKeySecret: ${MNS_ACCESS_KEY_SECRET}", "accessKeySecrt: T0PS3CRET"),
+        ("accessKeySecret: ${MNS_ACCESS_KEY_SECRET}", "accessKeySecret: [T0PS3CRET, x]"),
+        ("accessKeySecret: ${MNS_ACCESS_KEY_SECRET}", "accessKeySecret: T0PS3CRET: x"),
+        ("accessKeySecret: ${MNS_ACCESS_KEY_SECRET}", "accessKeySecret: \"T0PS3CRET"),
+        ("accessKeySecret: ${MNS_ACCESS_KEY_SECRET}", "accessKeySecret: &a T0PS3CRET"),
+        ("accessKeySecret: ${MNS_ACCESS_KEY_SECRET}", "accessKeySecret: T0PS3CRET-${NOPE}"),
+        ("accessKeySecret: ${MNS_ACCESS_KEY_SECRET}", "accessKeySecret: ${NOPE:-T0PS3CRET ${}"),
+        ("accessKeySecret: ${MNS_ACCESS_KEY_SECRET}", "accessKeySecret: {T0PS3CRET"),
+        ("accessKeySecret: ${MNS_ACCESS_KEY_SECRET}", "accessKeySecret: |\n    T0PS3CRET\n   T0PS3CRET"),
+        ("endpoint: http://127.0.0.1:9871", "endpoint: http://user:T0PS3CRET@127.0.0.1"),
+        ("endpoint: http://127.0.0.1:9871", "accessKeySecret: T0PS3CRET"),
+        ("name: oss-created ", "accessKeySecret: T0PS3CRET # "),
+        ("  region: cn-hangzhou", "  T0PS3CRET"),
+    ] {
+        let report = load(&EXAMPLE.replace(old, new)).report;
+        assert!(report.has_errors(), "{new}");
+        for style in [Style::Plain, Style::Terminal, Style::Line] {
+            assert!(!report.render(style).contains("T0PS3CRET"), "{new}\n{}", report.render(style));
+        }
+    }
+}
+
+#[test]
+fn what_belongs_elsewhere_is_told_so() {
+    for (old, new, expected) in [
+        (
+            "on_error: fail",
+            "batchSize: 1",
+            "25:1: error: `the definition` has no option `batchSize`; `batchSize` stands inside `source:`",
+        ),
+        (
+            "on_error: fail",
+            "interval: 1s",
+            "25:1: error: `the definition` has no option `interval`; `interval` stands inside `checkpoint:`",
+        ),
+        (
+            "  path: out",
+            "  path: out\n  on_error: fail",
+            "22:3: error: `sink` has no option `on_error`; `on_error` stands at the top of the file, beside `sink`",
+        ),
+        (
+            "  path: out",
+            "  path: out\n  csv.field-delimiter: ','",
+            "22:3: error: `sink` has no option `csv.field-delimiter`; `csv.field-delimiter` goes with `format: csv`",
+        ),
+        (
+            "  path: out",
+            "  path: out\n  json: {ignore-parse-errors: true}",
+            "22:3: error: `sink` has no option `json`; options with a dot are written out: `json.ignore-parse-errors: ...`",
+        ),
+        (
+            "connector: filesystem",
+            "connector: mns",
+            "20:14: error: `mns` can only be a source, not a sink; expected the name of a sink: `filesystem`, `blackhole`",
+        ),
+        (
+            "connector: filesystem",
+            "connector: filesytem",
+            "20:14: error: there is no connector `filesytem`; expected the name of a sink: `filesystem`, `blackhole`; did you mean `filesystem`?",
+        ),
+    ] {
+        assert_eq!(told_with(old, new), [expected]);
+    }
+    let report = told_with("connector: filesystem", "connector: blackhole");
+    assert_eq!(report.len(), 2, "{report:?}");
+    assert!(report[1].starts_with("22:3: error: `blackhole` has no format"), "{report:?}");
+}
+
+#[test]
+fn whole_sections_may_be_missing_or_of_the_wrong_kind() {
+    assert_eq!(
+        told("name: x\n"),
+        [
+            "dir/oss.yaml: error: the section `source` is missing; expected `source:` with a `connector:`",
+            "dir/oss.yaml: error: the section `sink` is missing; expected `sink:` with a `connector:`",
+        ]
+        .map(|line| line.replace("dir/oss.yaml:", ""))
+    );
+    let found = told("source: mns\nsinks: {}\n");
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].starts_with("1:9: error: `source` holds a single value; expected a mapping"), "{found:?}");
+    assert!(found[1].ends_with("did you mean `sink`?"), "{found:?}");
+}
+
+#[test]
+fn schemas_are_checked() {
+    for (old, new, start) in [
+        (
+            "eventName: STRING",
+            "eventName: STRING\n    eventName: INT",
+            "15:5: error: the key `eventName` is given twice",
+        ),
+        ("eventName: STRING", "eventName:", "14:5: error: `eventName` holds nothing"),
+        ("eventName: STRING", "eventName: 'ARRAY<STRIGN>'", "14:23: error: found `STRIGN` in the type"),
+        (
+            "TIMESTAMP(3)",
+            "TIMESTAMP(10)",
+            "17:26: error: found `10` in the type of column `eventTime`; expected a precision",
+        ),
+        ("message-id: STRING", "message-di: STRING", "18:5: error: `mns` as a source has no metadata `message-di`"),
+        (
+            "STRING METADATA",
+            "STRING METADATA FROM 'message_id'",
+            "18:38: error: `mns` as a source has no metadata `message_id`",
+        ),
+        (
+            "STRING METADATA",
+            "BIGINT METADATA",
+            "18:17: error: `message-id` is BIGINT, the metadata `message-id` STRING",
+        ),
+        (
+            "STRING METADATA",
+            "TIMESTAMP(3) NOT NULL METADATA FROM 'first-dequeue-time'",
+            "18:17: error: `message-id` is NOT NULL, but the metadata `first-dequeue-time` may be null",
+        ),
+    ] {
+        let found = told_with(old, new);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with(start), "{found:?}\n{start}");
+    }
+    assert!(told_with("message-id: STRING", "message-di: STRING")[0].ends_with("did you mean `message-id`?"));
+    let start = EXAMPLE.find("    eventName").unwrap();
+    let end = EXAMPLE.find("    message-id").unwrap();
+    let found = told(&format!("{}{}", &EXAMPLE[..start], &EXAMPLE[end..]));
+    assert!(found[0].starts_with("13:3: error: the schema has no column that is read"), "{found:?}");
+    let found = told_with("    message-id: STRING METADATA\n", "    row: { a: ROW<x INT, y INT> }\n");
+    assert!(found[0].starts_with("18:10: error: `row` holds a mapping"), "{found:?}");
+}
+
+#[test]
+fn a_schema_of_the_sink_takes_columns_by_position() {
+    let with = |schema: &str| told_with("  path: out", &format!("  path: out\n  schema: {schema}"));
+    assert_eq!(with("{a: STRING, b: STRING, c: BIGINT, d: TIMESTAMP(6), e: STRING}"), [""; 0]);
+    let found = with("{a: STRING, b: STRING}");
+    assert_eq!(
+        found,
+        ["22:3: error: the sink has 2 columns, the source has 5; they are matched by position; expected 5 columns"]
+    );
+    let found = with("{a: STRING, b: STRING, c: INT, d: TIMESTAMP(3) NOT NULL, e: STRING METADATA}");
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found[0].starts_with("22:37: error: `c` is INT, column 3 of the source, `ossObjectSize`, is BIGINT"));
+    assert!(found[1].starts_with("22:45: error: `d` is NOT NULL, column 4 of the source, `eventTime`, may be null"));
+    assert!(found[2].starts_with("22:68: error: `filesystem` as a sink has no metadata `e`"), "{found:?}");
+}
+
+#[test]
+fn options_that_do_not_go_together_are_told() {
+    let found = told_with("  format: json\n  messageType", "  format: csv\n  messageType");
+    assert_eq!(found, ["9:11: error: messages of the type OSS are JSON; expected `format: json`"]);
+    let found = told_with(
+        "  messageType",
+        "  json.fail-on-missing-field: true\n  json.ignore-parse-errors: true\n  messageType",
+    );
+    assert_eq!(found, ["10:31: error: missing fields cannot both fail and be ignored"]);
+}
+
+#[test]
+fn a_warning_leaves_a_definition_valid() {
+    let loaded = load(&EXAMPLE.replace("pollingWaitTime: 10s", "pollingWaitTime: 500ms"));
+    assert!(loaded.definition.is_some());
+    assert_eq!(loaded.report.render(Style::Line), "dir/oss.yaml:12:20: warning: the service waits whole seconds\n");
+}
+
+#[test]
+fn the_name_is_the_files_unless_given() {
+    assert_eq!(load(&EXAMPLE.replace("name: oss-created", "#")).definition.unwrap().name.as_str(), "oss");
+    let found = told_with("name: oss-created ", "name: oss created ");
+    assert!(found[0].starts_with("1:7: error: this is not a pipeline's name; expected 1 to 100"), "{found:?}");
+}
+
+#[test]
+fn every_entry_of_every_option_table_is_guarded() {
+    let cases = generated::every_option_is_guarded(&fake::REGISTRY, |_, _| None);
+    assert!(cases > 300, "{cases}");
+}
+
+fn check(paths: &[PathBuf]) -> (u8, String, String) {
+    let args = CheckArgs { paths: paths.to_vec(), secrets_dir: None, report: Report::Line, resolved: false };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let output = Output { style: Style::Line, out: &mut out, err: &mut err };
+    let code = run_to(&args, &fake::REGISTRY, &environment(), |_| {}, output).unwrap();
+    (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+}
+
+#[test]
+fn check_has_an_exit_code_for_each_outcome() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        std::fs::write(dir.path().join(name), text).unwrap();
+        dir.path().join(name)
+    };
+    let good = file("good.yaml", EXAMPLE);
+    let (code, out, err) = check(&[good.clone()]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.ends_with("good.yaml: `oss-created` is valid (mns -> filesystem)\n"), "{out}");
+
+    let (code, _, err) = check(&[good.clone(), dir.path().join("nope.yaml")]);
+    assert_eq!(code, 66);
+    assert!(err.contains("nope.yaml: error: No such file"), "{err}");
+
+    // The same name twice: the later file is wrong.
+    file("twin.yaml", EXAMPLE);
+    let (code, out, err) = check(&[dir.path().to_owned()]);
+    assert_eq!(code, 78);
+    assert_eq!(out.lines().count(), 1);
+    assert!(err.contains("twin.yaml:1:7: error: another pipeline is called `oss-created`"), "{err}");
+    assert!(err.ends_with("1 of 2 definitions are not valid\n"), "{err}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.yaml");
+    std::fs::write(&path, b"name: a\nsource: \xff\n").unwrap();
+    let (code, _, err) = check(&[path.clone()]);
+    assert_eq!(code, 78);
+    assert!(err.contains("a.yaml: error: the file is not UTF-8: line 2"), "{err}");
+    std::fs::write(&path, vec![b'#'; (1 << 20) + 1]).unwrap();
+    assert!(check(&[path.clone()]).2.contains("larger than 1 MiB"));
+    std::fs::write(&path, format!("\u{feff}{EXAMPLE}")).unwrap();
+    assert_eq!(check(&[path.clone()]).0, 0);
+    std::fs::write(&path, EXAMPLE.replace('\n', "\r\n")).unwrap();
+    assert_eq!(check(&[path]).0, 0);
+}
