@@ -9,8 +9,21 @@ use syn::visit::Visit;
 
 /// From the top down. A module may use those after it.
 const LAYERS: [&str; 15] = [
-    "main", "cli", "admin", "emulator", "supervisor", "pipeline", "connectors", "connector", "formats", "dedup",
-    "state", "definition", "telemetry", "model", "lib",
+    "main",
+    "cli",
+    "admin",
+    "emulator",
+    "supervisor",
+    "pipeline",
+    "connectors",
+    "connector",
+    "formats",
+    "dedup",
+    "state",
+    "definition",
+    "telemetry",
+    "model",
+    "lib",
 ];
 
 /// Modules that may know actix.

@@ -2,12 +2,7 @@
 
 use std::{io, net::SocketAddr};
 
-use actix_web::{
-    App, HttpResponse, HttpServer, Responder,
-    dev::ServerHandle,
-    http::header::ContentType,
-    web,
-};
+use actix_web::{App, HttpResponse, HttpServer, Responder, dev::ServerHandle, http::header::ContentType, web};
 
 use crate::supervisor::Handle;
 

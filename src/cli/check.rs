@@ -7,13 +7,11 @@ use std::{
 
 use clap::Args;
 
-use crate::definition::{Environment, Loaded, Registry, Style, discover, load};
-
-/// Exit code: at least one definition is not valid (EX_CONFIG of sysexits.h).
-pub const EXIT_INVALID: u8 = 78;
-/// Exit code: a path does not exist, cannot be read, or is a folder without a definition (EX_NOINPUT). A definition
-/// that is not valid outranks it.
-pub const EXIT_NO_INPUT: u8 = 66;
+use super::Exit;
+use crate::{
+    connectors::{Loaded, load},
+    definition::{Environment, Style, discover},
+};
 
 /// Arguments of `check`.
 #[derive(Debug, Clone, Args)]
@@ -41,63 +39,53 @@ pub enum Report {
     Line,
 }
 
-/// Checks, prints diagnostics to stderr and a line per valid definition to stdout; answers the exit code: 0,
-/// [`EXIT_INVALID`] or [`EXIT_NO_INPUT`]. `resolve` adds what only the connectors can tell.
-pub fn run(args: &CheckArgs, registry: &Registry, resolve: impl FnMut(&mut Loaded)) -> io::Result<u8> {
+/// Checks; diagnostics go to stderr, a line per valid definition to stdout.
+pub fn run(args: &CheckArgs) -> Exit {
     let style = match args.report {
         Report::Line => Style::Line,
-        Report::Full if io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() => Style::Terminal,
-        Report::Full => Style::Plain,
+        Report::Full => style_of_stderr(),
     };
-    let environment = Environment::of_process(args.secrets_dir.clone());
-    run_to(args, registry, &environment, resolve, Output { style, out: io::stdout().lock(), err: io::stderr().lock() })
+    match check(args, style) {
+        Ok(exit) => exit,
+        Err(error) => {
+            eprintln!("error: {error}");
+            Exit::System
+        }
+    }
 }
 
-/// Where [`run_to`] writes.
-#[derive(Debug)]
-pub struct Output<O, E> {
-    /// How diagnostics are shown.
-    pub style: Style,
-    /// A line per valid definition.
-    pub out: O,
-    /// Diagnostics.
-    pub err: E,
+/// In colour where a person looks, unless `NO_COLOR` asks for none.
+pub(super) fn style_of_stderr() -> Style {
+    if io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() { Style::Terminal } else { Style::Plain }
 }
 
-/// [`run`] with an environment and an output of the caller's choice.
-pub fn run_to(
-    args: &CheckArgs,
-    registry: &Registry,
-    environment: &Environment,
-    mut resolve: impl FnMut(&mut Loaded),
-    output: Output<impl Write, impl Write>,
-) -> io::Result<u8> {
-    let Output { style, mut out, mut err } = output;
+fn check(args: &CheckArgs, style: Style) -> io::Result<Exit> {
+    let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
     let found = discover(&args.paths);
     for (path, why) in &found.problems {
         writeln!(err, "{}: error: {why}", path.display())?;
     }
-    let mut invalid = 0;
-    for mut one in load(&found.files, registry, environment) {
-        resolve(&mut one);
-        err.write_all(one.report.render(style).as_bytes())?;
-        match &one.definition {
-            None => invalid += 1,
+    let all = load(&found.files, &Environment::of_process(args.secrets_dir.clone()));
+    let invalid = all.iter().filter(|one| one.plan.is_none()).count();
+    for Loaded { read, .. } in &all {
+        err.write_all(read.report.render(style).as_bytes())?;
+        match &read.definition {
+            None => {}
             Some(definition) if args.resolved => {
-                writeln!(out, "---\n# {}\n{}", one.file.display(), definition.to_yaml())?;
+                writeln!(out, "---\n# {}\n{}", read.file.display(), definition.to_yaml())?;
             }
             Some(definition) => {
                 let (source, sink) = (definition.source.connector, definition.sink.connector);
-                writeln!(out, "{}: `{}` is valid ({source} -> {sink})", one.file.display(), definition.name)?;
+                writeln!(out, "{}: `{}` is valid ({source} -> {sink})", read.file.display(), definition.name)?;
             }
         }
     }
     if invalid > 0 {
-        writeln!(err, "{invalid} of {} definitions are not valid", found.files.len())?;
-        Ok(EXIT_INVALID)
-    } else if !found.problems.is_empty() {
-        Ok(EXIT_NO_INPUT)
-    } else {
-        Ok(0)
+        writeln!(err, "{invalid} of {} definitions are not valid", all.len())?;
     }
+    Ok(match (invalid, found.problems.is_empty()) {
+        (0, true) => Exit::Done,
+        (0, false) => Exit::NoInput,
+        _ => Exit::Definition,
+    })
 }

@@ -4,6 +4,7 @@ use std::{io, io::Write as _, net::SocketAddr};
 
 use clap::Args;
 
+use super::Exit;
 use crate::emulator::{AccessKey, Config, FaultFlag, start};
 
 /// Serves a local MNS from memory until SIGINT or SIGTERM.
@@ -75,8 +76,27 @@ impl EmulatorArgs {
     }
 }
 
+/// Serves until SIGINT or SIGTERM.
+pub fn main(args: EmulatorArgs) -> Exit {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return Exit::System;
+        }
+    };
+    let address = args.mns;
+    match runtime.block_on(run(args)) {
+        Ok(()) => Exit::Done,
+        Err(error) => {
+            eprintln!("error: emulator on {address}: {error}");
+            Exit::System
+        }
+    }
+}
+
 /// Serves until SIGINT or SIGTERM. Fails if the address cannot be listened on or no signal handler be installed.
-pub async fn run(args: EmulatorArgs) -> io::Result<()> {
+async fn run(args: EmulatorArgs) -> io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

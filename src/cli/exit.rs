@@ -10,8 +10,10 @@ pub enum Exit {
     Done = 0,
     /// The command line cannot be understood (EX_USAGE).
     Usage = 64,
-    /// The state store cannot be read (EX_NOINPUT).
-    StoreUnreadable = 66,
+    /// The state store cannot be read (EX_DATAERR).
+    StoreUnreadable = 65,
+    /// A path given is not there or holds no definition (EX_NOINPUT).
+    NoInput = 66,
     /// The address to listen on cannot be bound, or another thing the system denies (EX_OSERR).
     System = 71,
     /// The state store failed while running; nothing after that could be believed (EX_IOERR).
@@ -30,7 +32,8 @@ impl Exit {
 Exit codes:
     0  done; after SIGTERM or SIGINT: everything received was finished
    64  the command line cannot be understood
-   66  the state store cannot be read
+   65  the state store cannot be read
+   66  a path is not there, or holds no definition
    71  an address cannot be bound, or another thing the system denies
    74  the state store failed while running
    75  another supervisor holds the state directory

@@ -42,9 +42,9 @@ enum Verb {
     /// Run the pipelines of a folder until SIGTERM or SIGINT.
     Run(run::Args),
     /// Check definitions and show every mistake, without running anything.
-    Check(check::Args),
+    Check(check::CheckArgs),
     /// Serve queues that behave as Alibaba MNS does, for tests and trials.
-    Emulator(emulator::Args),
+    Emulator(emulator::EmulatorArgs),
     /// Emulator, producer and two pipelines in one process, to look at.
     Demo(demo::Args),
 }
@@ -73,7 +73,7 @@ pub fn main() -> Exit {
     match cli.verb {
         Verb::Run(args) => run::run(args),
         Verb::Check(args) => check::run(&args),
-        Verb::Emulator(args) => emulator::run(args),
+        Verb::Emulator(args) => emulator::main(args),
         Verb::Demo(args) => demo::run(args),
     }
 }

@@ -1,14 +1,14 @@
 //! `queuewarden run`: the supervisor.
 
-use std::{io::IsTerminal, net::SocketAddr, path::PathBuf, process, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, process, sync::Arc, time::Duration};
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::Exit;
+use super::{Exit, check::style_of_stderr};
 use crate::{
     admin,
     connectors::{self, Loaded},
-    definition::{Environment, Style},
+    definition::{Environment, Style, discover},
     state::{OpenError, StateDir},
     supervisor::{self, Member, Settings, Stopped, Supervision},
     telemetry::Metrics,
@@ -42,21 +42,19 @@ pub struct Args {
 
 /// Runs until a signal, or until something ends it.
 pub fn run(args: Args) -> Exit {
-    let environment = Environment::of_process(args.secrets_dir.clone());
-    let loaded = match connectors::load(std::slice::from_ref(&args.pipelines), &environment) {
-        Ok(loaded) => loaded,
-        Err(reason) => {
-            eprintln!("error: {reason}");
-            return Exit::Definition;
-        }
-    };
-    let style = if std::io::stderr().is_terminal() { Style::Terminal } else { Style::Plain };
-    let mut broken = false;
-    for pipeline in &loaded {
-        eprint!("{}", pipeline.report.render(style));
-        broken |= pipeline.plan.is_none();
+    let found = discover(std::slice::from_ref(&args.pipelines));
+    if !args.pipelines.is_dir() {
+        eprintln!("error: --pipelines {}: not a folder", args.pipelines.display());
+        return Exit::NoInput;
     }
-    if broken && args.strict {
+    for (path, why) in &found.problems {
+        eprintln!("{}: warning: {why}", path.display());
+    }
+    let loaded = connectors::load(&found.files, &Environment::of_process(args.secrets_dir));
+    for pipeline in &loaded {
+        eprint!("{}", pipeline.read.report.render(style_of_stderr()));
+    }
+    if args.strict && loaded.iter().any(|pipeline| pipeline.plan.is_none()) {
         return Exit::Definition;
     }
     let state = match StateDir::open(&args.state) {
@@ -101,11 +99,10 @@ pub(super) async fn serve(config: Config, running: impl FnOnce(SocketAddr, super
         Ok(metrics) => Arc::new(metrics),
         Err(error) => return system_error("the metrics cannot be registered", &error),
     };
-    let (mut terminate, mut interrupt) =
-        match (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) {
-            (Ok(terminate), Ok(interrupt)) => (terminate, interrupt),
-            (Err(error), _) | (_, Err(error)) => return system_error("signals cannot be caught", &error),
-        };
+    let (mut terminate, mut interrupt) = match (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) {
+        (Ok(terminate), Ok(interrupt)) => (terminate, interrupt),
+        (Err(error), _) | (_, Err(error)) => return system_error("signals cannot be caught", &error),
+    };
     let store = state.store();
     let settings = Settings {
         threads,
@@ -114,7 +111,7 @@ pub(super) async fn serve(config: Config, running: impl FnOnce(SocketAddr, super
         incarnation: state.incarnation().to_owned(),
         metrics,
     };
-    let supervision = supervisor::start(loaded.into_iter().map(member).collect(), settings);
+    let supervision = supervisor::start(loaded.into_iter().filter_map(member).collect(), settings);
     let admin = match admin::serve(listen, supervision.handle.clone()) {
         Ok(admin) => admin,
         Err(error) => return system_error(&format!("cannot listen on {listen}"), &error),
@@ -132,12 +129,12 @@ pub(super) async fn serve(config: Config, running: impl FnOnce(SocketAddr, super
     };
     if let Some(reason) = exit {
         tracing::error!(%reason, "the state store failed: the process ends, since nothing after this could be believed");
-        return leave(Exit::StoreFailed, None);
+        leave(Exit::StoreFailed, None);
     }
     tracing::info!("stopping: every pipeline is drained; a second signal cuts off");
     let stopped = tokio::select! {
         stopped = drain(&supervision, &mut terminate, &mut interrupt) => stopped,
-        _ = store.failed() => return leave(Exit::StoreFailed, None),
+        _ = store.failed() => leave(Exit::StoreFailed, None),
     };
     admin.stop().await;
     let exit = if stopped == Stopped::Drained { Exit::Done } else { Exit::DrainDeadline };
@@ -161,9 +158,16 @@ async fn drain(
     }
 }
 
-fn member(loaded: Loaded) -> Member {
-    let file = loaded.report.file().display().to_string();
-    Member { name: loaded.name, plan: loaded.plan.ok_or_else(|| loaded.reason), file }
+/// A broken definition is a Failed pipeline, if its file's name can be one.
+fn member(loaded: Loaded) -> Option<Member> {
+    let file = loaded.read.file.display().to_string();
+    let Some(name) = loaded.name() else {
+        tracing::error!(file, "the definition is not valid, and its file's name cannot be a pipeline's");
+        return None;
+    };
+    let plan =
+        loaded.plan.ok_or_else(|| format!("the definition is not valid:\n{}", loaded.read.report.render(Style::Line)));
+    Some(Member { name, plan, file })
 }
 
 fn system_error(what: &str, error: &dyn std::error::Error) -> Exit {

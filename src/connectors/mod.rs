@@ -15,5 +15,7 @@ pub use resolve::{recover_elsewhere, resolve};
 use crate::{definition::Registry, formats};
 
 /// Every connector and format there is, in the order in which they are documented.
-pub const REGISTRY: Registry =
-    Registry { connectors: &[&mns::TABLES, &filesystem::TABLES, &print::TABLES, &blackhole::TABLES], formats: formats::TABLES };
+pub const REGISTRY: Registry = Registry {
+    connectors: &[&mns::TABLES, &filesystem::TABLES, &print::TABLES, &blackhole::TABLES],
+    formats: formats::TABLES,
+};

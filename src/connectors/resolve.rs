@@ -51,9 +51,8 @@ fn source(endpoint: &Endpoint) -> Result<(SourceIdentity, Make<Arc<dyn Source>>)
     }
     let (options, format) = (endpoint.options.clone(), format_name(endpoint));
     let make = move || mns::MnsSource::new(&options, format).map(|source| Arc::new(source) as Arc<dyn Source>);
-    let identity = make()
-        .map_err(|fault| Diagnostic::error(fault.to_string()).at(endpoint.at(At::Section)))?
-        .identity();
+    let identity =
+        make().map_err(|fault| Diagnostic::error(fault.to_string()).at(endpoint.at(At::Section)))?.identity();
     Ok((identity, Arc::new(make)))
 }
 
@@ -131,6 +130,9 @@ pub async fn recover_elsewhere(sink: &SinkIdentity, tokens: &[Token], context: &
     }
     Err(Fault::never(
         FaultKind::Sink,
-        format!("output of {sink} is not committed yet, and there is no connector `{}` to commit it with", sink.connector),
+        format!(
+            "output of {sink} is not committed yet, and there is no connector `{}` to commit it with",
+            sink.connector
+        ),
     ))
 }

@@ -60,7 +60,7 @@ pub struct Work {
     begun: Instant,
     /// Another one is wanted as soon as this one is through.
     again: bool,
-    /// Deletes confirmed and not yet in the store.
+    /// Deletes confirmed, and ids expired, that the store still knows.
     confirmed: Vec<Fingerprint>,
     /// Ids in the store.
     live: usize,
@@ -162,12 +162,12 @@ impl Checkpointer {
             fail::fail_point!("checkpoint.after_store");
             Ok(recorded)
         };
-        ctx.spawn(wrap_future(run.instrument(self.span.clone())).map(
-            move |result, checkpointer: &mut Self, ctx| match result {
+        ctx.spawn(wrap_future(run.instrument(self.span.clone())).map(move |result, checkpointer: &mut Self, ctx| {
+            match result {
                 Ok(recorded) => checkpointer.stored(sealed, removed, stamp, &recorded),
                 Err(fault) => checkpointer.fail(fault, ctx),
-            },
-        ));
+            }
+        }));
     }
 
     fn stored(&mut self, sealed: SealedEpoch, removed: Vec<Fingerprint>, stamp_ms: u64, recorded: &StoreRecorded) {
@@ -293,6 +293,14 @@ impl Handler<Confirmed> for Checkpointer {
     type Result = ();
 
     fn handle(&mut self, Confirmed(ids): Confirmed, _: &mut Self::Context) {
+        self.work.confirmed.extend(ids);
+    }
+}
+
+impl Handler<Expired> for Checkpointer {
+    type Result = ();
+
+    fn handle(&mut self, Expired(ids): Expired, _: &mut Self::Context) {
         self.work.confirmed.extend(ids);
     }
 }

@@ -8,7 +8,10 @@ use tracing::Span;
 use super::{dedup_keeper::DedupKeeper, messages::*, report::Reporter};
 use crate::{
     formats,
-    model::{Batch, BatchMessage, Body, Disposition, Fault, FaultKind, Message as SourceMessage, Origin, Reject, RowsBuilder},
+    model::{
+        Batch, BatchMessage, Body, Disposition, Fault, FaultKind, Message as SourceMessage, MetaValue, Origin, Reject,
+        RowsBuilder,
+    },
     telemetry::Vitals,
 };
 
@@ -73,7 +76,7 @@ impl Decoder {
             batch.range.end = next.range.end;
             self.decode_pull(next, &mut batch);
         }
-        let rows = self.rows.finish();
+        let rows = self.rows.finish()?;
         if rows.num_rows() != batch.origin.len() {
             return Err(Fault::restart(FaultKind::Bug, "a decoder appended another number of rows than it answered"));
         }
@@ -103,25 +106,33 @@ impl Decoder {
             Body::Broken(reason) => Err(reason.clone()),
             Body::Filtered(_) => return Disposition::Filtered,
         };
-        match decoded {
+        let before = self.rows.rows();
+        match decoded.and_then(|decoded| self.fill_metadata(message, decoded)) {
             Ok(decoded) => {
-                for row in 0..decoded.rows {
-                    for (column, value) in self.metadata.iter() {
-                        if let Some(value) = message.meta.get(*value) {
-                            self.rows.append_meta(*column, value);
-                        }
-                    }
-                    batch.origin.push(Origin { message: index, row });
-                }
+                batch.origin.extend((0..decoded.rows).map(|row| Origin { message: index, row }));
                 self.vitals.metrics.nulled_fields.inc_by(decoded.nulled_fields.into());
                 self.vitals.metrics.unread.inc_by(decoded.unread.into());
                 if decoded.dropped && decoded.rows == 0 { Disposition::Ignored } else { Disposition::Rows }
             }
             Err(reason) => {
+                self.rows.truncate(before);
                 batch.rejects.push(Reject { message: index, row: None, reason });
                 Disposition::Rejected
             }
         }
+    }
+
+    fn fill_metadata(
+        &mut self,
+        message: &SourceMessage,
+        decoded: formats::Decoded,
+    ) -> Result<formats::Decoded, String> {
+        for _ in 0..decoded.rows {
+            for (column, value) in self.metadata.iter() {
+                self.rows.append_meta(*column, message.meta.get(*value).unwrap_or(&MetaValue::Null))?;
+            }
+        }
+        Ok(decoded)
     }
 }
 

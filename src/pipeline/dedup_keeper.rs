@@ -62,7 +62,10 @@ impl DedupKeeper {
     }
 
     fn note_size(&self) {
-        self.vitals.metrics.remembered.set(i64::try_from(self.ids.len()).unwrap_or(i64::MAX));
+        self.vitals
+            .metrics
+            .remembered
+            .set(i64::try_from(self.ids.settled() + self.ids.on_the_way()).unwrap_or(i64::MAX));
     }
 
     fn uptime_ms(&self) -> u64 {
@@ -88,7 +91,11 @@ impl Actor for DedupKeeper {
         self.note_size();
         ctx.run_interval(EXPIRY_TICK, |keeper, _| {
             let retention = u64::try_from(keeper.retention.as_millis()).unwrap_or(u64::MAX);
-            keeper.ids.expire(keeper.uptime_ms(), retention);
+            let expired = keeper.ids.expire(keeper.uptime_ms(), retention);
+            if !expired.is_empty() {
+                tracing::info!(ids = expired.len(), "forgot ids past the queue's retention: their messages are gone");
+                keeper.checkpointer.do_send(Expired(expired));
+            }
             keeper.note_size();
         });
     }

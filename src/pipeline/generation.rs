@@ -171,10 +171,8 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
     };
     children.push(child::start(sink_writer::NAME, sink_writer, actor));
 
-    let mut ids = Ids::default();
-    ids.load(stored.ids);
     let actor = DedupKeeper {
-        ids,
+        ids: Ids::load(stored.ids),
         uptime,
         retention,
         sink: to_sink,

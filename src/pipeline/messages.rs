@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use actix::prelude::*;
 
-use crate::model::{Batch, Credit, Epoch, Fault, Fingerprint, LaneId, Message as SourceMessage, Token};
+use crate::model::{Batch, Credit, Epoch, Fingerprint, LaneId, Message as SourceMessage, Token};
 
 /// In band, poller -> decoder: what one poll brought, in the order in which it was handed on.
 #[derive(Message)]
@@ -107,6 +107,11 @@ pub struct Settled {
 #[rtype(result = "()")]
 pub struct Redelivered(pub Vec<Fingerprint>);
 
+/// Dedup-keeper -> checkpointer: these ids are past the queue's retention; the store need not know them any more.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Expired(pub Vec<Fingerprint>);
+
 /// Checkpointer -> dedup-keeper: every id that is settled and not forgotten, with its stamp.
 #[derive(Message)]
 #[rtype(result = "Vec<(Fingerprint, u64)>")]
@@ -121,6 +126,3 @@ pub struct AwaitAcknowledged;
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct AllAcknowledged;
-
-/// What a spawned operation of the sink brought back.
-pub type SinkResult<T> = Result<T, Fault>;

@@ -17,7 +17,9 @@ use super::{
 };
 use crate::{
     connector::{Acknowledged, Opened},
-    model::{Body, Credit, Credits, Fault, FaultKind, Fingerprint, LaneId, Message as SourceMessage, Receipt, SourceIdentity},
+    model::{
+        Body, Credit, Credits, Fault, FaultKind, Fingerprint, LaneId, Message as SourceMessage, Receipt, SourceIdentity,
+    },
     telemetry::Vitals,
 };
 
@@ -71,7 +73,10 @@ pub struct Work {
 
 impl Poller {
     fn pump_polls(&mut self, ctx: &mut Context<Self>) {
-        while !self.work.draining && self.work.polls.len() < self.opened.concurrency && self.work.ledger.len() < self.limit {
+        while !self.work.draining
+            && self.work.polls.len() < self.opened.concurrency
+            && self.work.ledger.len() < self.limit
+        {
             self.start_poll(ctx);
         }
     }
@@ -83,7 +88,8 @@ impl Poller {
             0 => Duration::ZERO,
             n => LONGEST_PAUSE.min(Duration::from_millis(50) * 2u32.saturating_pow(n.min(8))),
         };
-        let (reader, vitals, reporter) = (Arc::clone(&self.opened.reader), Arc::clone(&self.vitals), self.reporter.clone());
+        let (reader, vitals, reporter) =
+            (Arc::clone(&self.opened.reader), Arc::clone(&self.vitals), self.reporter.clone());
         let poll = async move {
             if !pause.is_zero() {
                 tokio::time::sleep(pause).await;
@@ -143,7 +149,13 @@ impl Poller {
         (known, bytes)
     }
 
-    fn hand_on(&mut self, number: u64, messages: Vec<(Fingerprint, SourceMessage)>, credit: Credit, ctx: &mut Context<Self>) {
+    fn hand_on(
+        &mut self,
+        number: u64,
+        messages: Vec<(Fingerprint, SourceMessage)>,
+        credit: Credit,
+        ctx: &mut Context<Self>,
+    ) {
         let range = self.work.handed..self.work.handed + 1;
         self.work.handed = range.end;
         self.decoder.do_send(Pulled { lane: self.lane.clone(), range, messages, credit });
@@ -213,7 +225,8 @@ impl Poller {
         let delete = async move {
             let receipts: Vec<Receipt> = batch.iter().map(|(_, receipt)| receipt.clone()).collect();
             let times = Some(acknowledger.retries() as usize);
-            let result = retrying(&vitals, &reporter, "acknowledge", times, || acknowledger.acknowledge(&receipts)).await;
+            let result =
+                retrying(&vitals, &reporter, "acknowledge", times, || acknowledger.acknowledge(&receipts)).await;
             (batch, result)
         };
         ctx.spawn(

@@ -22,7 +22,7 @@ use crate::{
     connector::{RowReject, Sink},
     connectors::RowShape,
     definition::OnError,
-    model::{Batch, Disposition, Epoch, Fault, FaultKind, Fingerprint, LaneId, Mend, Token},
+    model::{Batch, Disposition, Epoch, Fault, FaultKind, Fingerprint, LaneId, Token},
     telemetry::Vitals,
 };
 
@@ -141,7 +141,10 @@ impl SinkWriter {
         match self.work.ends.insert(batch.lane.clone(), batch.range.end) {
             Some(expected) if expected != begins_at => Err(Fault::restart(
                 FaultKind::Bug,
-                format!("lane {}: a batch begins at {begins_at}, but the one before it ended at {expected}", batch.lane),
+                format!(
+                    "lane {}: a batch begins at {begins_at}, but the one before it ended at {expected}",
+                    batch.lane
+                ),
             )),
             _ => Ok(()),
         }
@@ -258,10 +261,6 @@ async fn with_retries<T>(
         call(&mut sink).await
     })
     .await
-    .map_err(|fault| match fault.mend {
-        Mend::Never => fault,
-        _ => Fault { mend: Mend::Restart, ..fault },
-    })
 }
 
 impl Actor for SinkWriter {

@@ -68,7 +68,11 @@ mod tests {
         let (mut budget, now) = (Budget::new(PLAN), Instant::now());
         let pauses: Vec<_> = (0..3).map(|_| budget.spend(now).expect("within the budget")).collect();
         assert!(pauses[0] <= Duration::from_secs(1) && pauses[0] >= Duration::from_millis(800));
-        assert!(pauses[2] <= Duration::from_secs(3) && pauses[2] >= Duration::from_millis(2400), "capped: {:?}", pauses[2]);
+        assert!(
+            pauses[2] <= Duration::from_secs(3) && pauses[2] >= Duration::from_millis(2400),
+            "capped: {:?}",
+            pauses[2]
+        );
         assert_eq!(budget.spend(now), None);
         assert!(budget.spend(now + Duration::from_secs(61)).is_some(), "the window has moved on");
     }

@@ -279,6 +279,10 @@ impl Acknowledger for MnsAcknowledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        connectors::REGISTRY,
+        definition::{Environment, Style, load_text},
+    };
 
     fn url(text: &str) -> Url {
         Url::parse(text).expect("URL")
@@ -300,12 +304,22 @@ mod tests {
 
     #[test]
     fn a_contradicting_region_and_a_part_of_a_second_are_warned_of() {
-        let ten = Duration::from_secs(10);
-        let host = url("http://1.mns.cn-hangzhou-internal.aliyuncs.com");
-        assert!(warnings(&host, "cn-hangzhou", ten).is_empty());
-        assert!(warnings(&host, "cn-shanghai", ten).concat().contains("cn-hangzhou"));
-        assert!(warnings(&url("http://127.0.0.1:1"), "anywhere", ten).is_empty());
-        assert!(warnings(&host, "cn-hangzhou", Duration::from_millis(1500)).concat().contains("2s"));
+        let told = |endpoint: &str, region: &str, wait: &str| {
+            let text = format!(
+                "source:\n  connector: mns\n  endpoint: {endpoint}\n  region: {region}\n  queueName: q\n  \
+                 accessKeyId: i\n  accessKeySecret: s\n  format: json\n  pollingWaitTime: {wait}\n  schema: {{ a: INT }}\n\
+                 sink: {{ connector: blackhole }}\n"
+            );
+            let environment = Environment::new(|_| None, None);
+            let loaded = load_text("q.yaml".as_ref(), &text, &REGISTRY, &environment);
+            assert!(loaded.definition.is_some(), "{}", loaded.report.render(Style::Line));
+            loaded.report.render(Style::Line)
+        };
+        let host = "http://1.mns.cn-hangzhou-internal.aliyuncs.com";
+        assert_eq!(told(host, "cn-hangzhou", "10s"), "");
+        assert!(told(host, "cn-shanghai", "10s").starts_with("q.yaml:4:11: warning: "));
+        assert_eq!(told("http://127.0.0.1:1", "anywhere", "10s"), "");
+        assert!(told(host, "cn-hangzhou", "1500ms").contains("so 2s is used"));
     }
 
     #[test]

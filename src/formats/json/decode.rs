@@ -93,7 +93,7 @@ impl Decoder {
             }
         };
         match outcome {
-            Ok(dropped) => Ok(Decoded { rows: 1, nulled_fields: context.nulled, dropped }),
+            Ok(dropped) => Ok(Decoded { rows: 1, nulled_fields: context.nulled, dropped, unread: 0 }),
             Err(refused) => {
                 rows.truncate(base);
                 Err(refused)
@@ -115,7 +115,7 @@ impl formats::Decoder for Decoder {
         }
         match self.row(body, rows) {
             Err(refused) if self.settings.ignore_errors && refused.ignorable => {
-                Ok(Decoded { rows: 0, nulled_fields: 0, dropped: true })
+                Ok(Decoded { rows: 0, dropped: true, ..Decoded::default() })
             }
             result => result.map_err(|refused| refused.reason),
         }

@@ -15,9 +15,9 @@ use super::{
     time::{self, Standard, Unit},
 };
 use crate::{
-    model::RowReject,
     definition::Options,
     formats,
+    model::RowReject,
     model::{LogicalType, Schema},
 };
 

@@ -44,7 +44,6 @@ fn refused(endpoint: &Endpoint, build: impl Fn(&Options) -> Option<String>) -> V
     reason.map(|reason| Diagnostic::error(reason).at(endpoint.at(At::Format))).into_iter().collect()
 }
 
-
 /// Flink refuses other keys at planning.
 fn check_map_key(key: &ColumnType) -> Result<(), String> {
     match key.logical {
