@@ -186,6 +186,12 @@ fn general_section(table: &'static OptionTable, top: Section<'_>, report: &mut R
 fn name(own: &Checked, file: &Path, report: &mut Report) -> Option<PipelineName> {
     let place = own.places.get(s::NAME.name).copied();
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    if own.options.is_masked(&s::NAME) {
+        let mut diagnostic = Diagnostic::error("`name` holds a secret").expected("a name that may be shown");
+        diagnostic.span = place;
+        report.push(diagnostic);
+        return None;
+    }
     let text = match (own.options.opt_text(&s::NAME), place) {
         (Some(text), _) => text,
         // Given, and already refused.
