@@ -266,12 +266,11 @@ fn a_value_from_the_secrets_directory_is_masked_whatever_it_is_used_for() {
 #[test]
 fn whole_sections_may_be_missing_or_of_the_wrong_kind() {
     assert_eq!(
-        told("name: x\n"),
+        told("# nothing yet\nname: x\n"),
         [
-            "dir/oss.yaml: error: the section `source` is missing; expected `source:` with a `connector:`",
-            "dir/oss.yaml: error: the section `sink` is missing; expected `sink:` with a `connector:`",
+            "2:1: error: the section `source` is missing; expected `source:` with a `connector:`",
+            "2:1: error: the section `sink` is missing; expected `sink:` with a `connector:`",
         ]
-        .map(|line| line.replace("dir/oss.yaml:", ""))
     );
     let found = told("source: mns\nsinks: {}\n");
     assert_eq!(found.len(), 2, "{found:?}");
@@ -369,6 +368,22 @@ fn the_name_is_the_files_unless_given() {
 fn every_entry_of_every_option_table_is_guarded() {
     let cases = generated::every_option_is_guarded(&fake::REGISTRY, |_, _| None);
     assert!(cases > 300, "{cases}");
+}
+
+#[test]
+fn no_mutilated_file_breaks_the_reader_or_shows_a_secret() {
+    let whole = EXAMPLE.replace("${MNS_ACCESS_KEY_SECRET}", "T0PS3CRET");
+    let odd =
+        ["{", "}", "[", "]", ": ", "\"", "'", " #", "&", "*", "!", "|", ">", "%", "@", "\t", "\n", "$", "${", "-", "é"];
+    let secret = whole.find("T0PS3CRET").unwrap()..whole.find("T0PS3CRET").unwrap() + "T0PS3CRET".len();
+    for at in 0..whole.len() {
+        let insert = format!("{}{}{}", &whole[..at], odd[at % odd.len()], &whole[at..]);
+        for text in [whole[..at].to_owned(), insert] {
+            let report = load(&text).report;
+            let told = report.render(Style::Plain) + &report.render(Style::Line);
+            assert!(secret.contains(&at) || !told.contains("T0PS3CRET"), "{text}\n{told}");
+        }
+    }
 }
 
 fn check(paths: &[PathBuf]) -> (u8, String, String) {
