@@ -108,16 +108,12 @@ fn check_value(spec: &OptionSpec, node: &Node, report: &mut Report) -> Option<(O
     }
 }
 
-/// A value for a message: cut where it is long, control characters escaped.
+/// A value for a message, cut where it is long.
 pub(super) fn quoted(text: &str) -> String {
     if text.is_empty() {
         return "empty".to_owned();
     }
-    let mut shown: String = text
-        .chars()
-        .take(LONGEST_SHOWN)
-        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
-        .collect();
+    let mut shown: String = text.chars().take(LONGEST_SHOWN).collect();
     if text.chars().nth(LONGEST_SHOWN).is_some() {
         shown.push_str("...");
     }

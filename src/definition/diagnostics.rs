@@ -54,7 +54,7 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     fn new(severity: Severity, message: impl Into<String>) -> Self {
-        Self { severity, span: None, message: message.into(), expected: None, nearest: None, help: None }
+        Self { severity, span: None, message: plain(message.into()), expected: None, nearest: None, help: None }
     }
 
     /// An error. `message` says what was found; never a secret.
@@ -77,21 +77,21 @@ impl Diagnostic {
     /// What could have stood there.
     #[must_use]
     pub fn expected(mut self, expected: impl Into<String>) -> Self {
-        self.expected = Some(expected.into());
+        self.expected = Some(plain(expected.into()));
         self
     }
 
     /// The nearest valid spelling, if one is near.
     #[must_use]
     pub fn nearest(mut self, nearest: Option<impl Into<String>>) -> Self {
-        self.nearest = nearest.map(Into::into);
+        self.nearest = nearest.map(|nearest| plain(nearest.into()));
         self
     }
 
     /// What to do.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.help = Some(plain(help.into()));
         self
     }
 
@@ -118,6 +118,9 @@ impl fmt::Display for Diagnostic {
     }
 }
 
+/// Most diagnostics of one file that are shown; beyond it reading on helps nobody.
+const MOST_SHOWN: usize = 200;
+
 /// How diagnostics are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
@@ -130,7 +133,7 @@ pub enum Style {
 }
 
 /// One file and everything that is wrong with it.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Report {
     file: PathBuf,
     text: String,
@@ -209,9 +212,13 @@ impl Report {
             Style::Line => return self.lines(),
         };
         let mut out = String::new();
-        for diagnostic in self.diagnostics() {
+        let all = self.diagnostics();
+        for diagnostic in all.iter().take(MOST_SHOWN) {
             out.push_str(&self.snippet(diagnostic, &renderer));
             out.push_str("\n\n");
+        }
+        if let Some(more) = all.len().checked_sub(MOST_SHOWN).filter(|more| *more > 0) {
+            out.push_str(&format!("... and {more} more in {}\n", self.file.display()));
         }
         out
     }
@@ -272,6 +279,11 @@ impl Report {
         let start = self.text.get(..span.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
         let line = self.text.get(start..).unwrap_or_default().lines().next().unwrap_or_default();
         let structure = leading_key(line);
+        let mut visible = vec![false; line.len()];
+        for range in &self.shown {
+            let inside = range.start.max(start) - start..range.end.saturating_sub(start).min(line.len());
+            visible.get_mut(inside).unwrap_or_default().fill(true);
+        }
         let mut masked = String::with_capacity(line.len());
         let (mut from, mut to) = (None, None);
         for (at, c) in line.char_indices() {
@@ -282,7 +294,7 @@ impl Report {
             if place >= span.end && to.is_none() {
                 to = Some(masked.len());
             }
-            let shown = self.shown.iter().any(|range| range.contains(&place));
+            let shown = visible.get(at) == Some(&true);
             if shown || at < structure || c.is_whitespace() || "{}[],:".contains(c) {
                 masked.push(c);
             } else if let kept = masked.trim_end()
@@ -299,6 +311,24 @@ impl Report {
         let to = to.unwrap_or(masked.len()).max(from);
         (masked, from..to)
     }
+}
+
+/// Without the text, which may hold secrets.
+impl fmt::Debug for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Report")
+            .field("file", &self.file)
+            .field("diagnostics", &self.diagnostics)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Escapes control characters: a key or value of a file must not steer the terminal it is shown on.
+fn plain(text: String) -> String {
+    if !text.contains(char::is_control) {
+        return text;
+    }
+    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
 }
 
 /// Length of the key at the beginning of a line, if it has one; it is shown even if the file cannot be parsed.

@@ -213,10 +213,14 @@ fn all_physical(schema: &Schema) -> Schema {
 pub(super) fn word(entry: &Entry, expected: &str, report: &mut Report) -> Option<Located<String>> {
     match &entry.value.value {
         Value::Broken => None,
+        Value::Scalar(scalar) if scalar.secret => {
+            // It is shown in logs and metrics, which a secret must not be.
+            let message = format!("`{}` holds a secret", entry.key.value);
+            report.push(Diagnostic::error(message).at(entry.value.span).expected(expected));
+            None
+        }
         Value::Scalar(scalar) => {
-            if !scalar.secret {
-                report.show(entry.value.span);
-            }
+            report.show(entry.value.span);
             Some(Located::new(scalar.text.clone(), entry.value.span))
         }
         other => {
@@ -285,7 +289,15 @@ fn find_format(
     let every: Vec<&'static str> = registry.formats.iter().map(|format| format.name).collect();
     let entry = section.get("format");
     let Some((connector, tables)) = connector else {
-        return entry.and_then(|entry| word(entry, "a format", report)).and_then(|name| registry.format(&name.value));
+        let expected = format!("the name of a format: {}", one_of(&every));
+        let name = entry.and_then(|entry| word(entry, &expected, report))?;
+        let found = registry.format(&name.value);
+        if found.is_none() {
+            let message = format!("there is no format {}", quoted(&name.value));
+            let meant = nearest(&name.value, every.iter().copied());
+            report.push(Diagnostic::error(message).at(name.span).expected(expected).nearest(meant));
+        }
+        return found;
     };
     let choices = tables.format.choices();
     let expected = format!("the name of a format: {}", one_of(choices));

@@ -16,7 +16,7 @@ use super::{
 use crate::model::PipelineName;
 
 /// Largest definition, in bytes.
-pub const LARGEST_FILE: u64 = 1 << 20;
+pub const LARGEST_FILE: u64 = 256 << 10;
 
 /// A file that has been read.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub fn load_file(file: &Path, registry: &Registry, environment: &Environment) ->
         Ok(text) => load_text(file, &text, registry, environment),
         Err(diagnostic) => {
             let mut report = Report::new(file, "");
-            report.push(diagnostic);
+            report.push(*diagnostic);
             Loaded { file: file.to_owned(), definition: None, report }
         }
     }
@@ -84,18 +84,19 @@ pub fn load_text(file: &Path, text: &str, registry: &Registry, environment: &Env
     Loaded { file: file.to_owned(), definition, report }
 }
 
-fn read_text(file: &Path) -> Result<String, Diagnostic> {
-    let refuse = |error: std::io::Error| Diagnostic::error(format!("the file cannot be read: {error}"));
+fn read_text(file: &Path) -> Result<String, Box<Diagnostic>> {
+    let refuse = |error: std::io::Error| Box::new(Diagnostic::error(format!("the file cannot be read: {error}")));
     let opened = std::fs::File::open(file).map_err(refuse)?;
     let mut bytes = Vec::new();
     opened.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(refuse)?;
     if bytes.len() as u64 > LARGEST_FILE {
-        return Err(Diagnostic::error("the file is larger than 1 MiB").expected("a pipeline's definition"));
+        return Err(Diagnostic::error("the file is larger than 256 KiB").expected("a pipeline's definition").into());
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let line = error.as_bytes().get(..at).unwrap_or_default().iter().filter(|byte| **byte == b'\n').count() + 1;
-        Diagnostic::error(format!("the file is not UTF-8: line {line} holds other bytes")).expected("UTF-8 text")
+        let message = format!("the file is not UTF-8: line {line} holds other bytes");
+        Box::new(Diagnostic::error(message).expected("UTF-8 text"))
     })?;
     // A byte order mark is no part of the first key.
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))

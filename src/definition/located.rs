@@ -5,7 +5,7 @@
 //! be told at once. Anchors, aliases and tags are refused: a definition has no use for them, and without them its
 //! size is a bound on the work it causes.
 
-use std::ops::Range;
+use std::{fmt, ops::Range};
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span as YamlSpan};
 
@@ -73,8 +73,8 @@ pub enum Value {
     Mapping(Vec<Entry>),
 }
 
-/// A scalar.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A scalar. Its text may be a secret, so it is not part of what `{:?}` shows.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Scalar {
     /// The text, with quotes and escapes resolved.
     pub text: String,
@@ -82,6 +82,12 @@ pub struct Scalar {
     pub secret: bool,
     /// Whether something was put in the place of a `${...}`, so that the text no longer stands in the file.
     pub substituted: bool,
+}
+
+impl fmt::Debug for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scalar")
+    }
 }
 
 /// A key and its value.
@@ -303,7 +309,7 @@ impl Reading<'_> {
                 } else {
                     // An empty value is marked where the next thing stands, which helps nobody.
                     let mut node = node;
-                    if node.value == Value::Null && node.span.start == node.span.end {
+                    if node.value == Value::Null && !is_null_word(report.written(node.span)) {
                         node.span = key.span;
                     }
                     entries.push(Entry { key, value: node });
@@ -320,7 +326,11 @@ fn until(mut span: Span, end: Span) -> Span {
 
 /// What the core schema of YAML reads as null; a definition means "not given" by it.
 fn is_null(text: &str) -> bool {
-    text.is_empty() || matches!(serde_yaml::from_str(text), Ok(serde_yaml::Value::Null))
+    text.is_empty() || is_null_word(text)
+}
+
+fn is_null_word(text: &str) -> bool {
+    !text.is_empty() && text.len() <= "null".len() && matches!(serde_yaml::from_str(text), Ok(serde_yaml::Value::Null))
 }
 
 fn refuse_extras(span: Span, anchor: usize, tag: bool, report: &mut Report) {
@@ -383,8 +393,11 @@ mod tests {
 
     #[test]
     fn an_empty_value_is_placed_at_its_key() {
-        let (node, _) = read_all("a:\n\nb: 1\n");
-        assert_eq!(entries(&node.unwrap())[0].value.span.line, 1);
+        let (node, _) = read_all("a:\n\nb: {c , d: 1}\ne: ~\n");
+        let node = node.unwrap();
+        let [a, b, e] = entries(&node) else { panic!() };
+        assert_eq!((a.value.span, entries(&b.value)[0].value.span.column), (a.key.span, 5));
+        assert_eq!(e.value.span.column, 4);
     }
 
     #[test]

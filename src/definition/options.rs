@@ -194,6 +194,11 @@ impl Options {
         self.values.contains_key(spec.name)
     }
 
+    /// Whether the option's value is masked, because of what it is or of where it came from.
+    pub fn is_masked(&self, spec: &OptionSpec) -> bool {
+        self.secrets.contains(&spec.name)
+    }
+
     /// Names and values for showing, in the order of the names; secrets masked.
     pub fn shown(&self) -> impl Iterator<Item = (&'static str, String)> {
         self.values

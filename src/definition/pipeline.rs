@@ -85,7 +85,9 @@ pub(super) fn read_pipeline(
     report: &mut Report,
 ) -> Option<PipelineDefinition> {
     let Value::Mapping(entries) = &root.value else { return None };
-    let top = Section { name: "the definition", key: None, entries };
+    // What is missing from the whole is told where the whole begins.
+    let begin = entries.first().map_or(root.span, |entry| entry.key.span);
+    let top = Section { name: "the definition", key: Some(begin), entries };
     let elsewhere = |key: &str| belongs_inside(key, registry);
     let keys = Keys { words: &MAPPINGS, tables: &[&s::TOP], elsewhere: &elsewhere };
     let meant = check_keys(top, &keys, report);
@@ -100,6 +102,7 @@ pub(super) fn read_pipeline(
         Found::Absent if !meant.contains(&role.name()) => {
             report.push(
                 Diagnostic::error(format!("the section `{}` is missing", role.name()))
+                    .at(begin)
                     .expected(format!("`{}:` with a `connector:`", role.name())),
             );
             ReadEndpoint::default()
@@ -186,6 +189,12 @@ fn general_section(table: &'static OptionTable, top: Section<'_>, report: &mut R
 fn name(own: &Checked, file: &Path, report: &mut Report) -> Option<PipelineName> {
     let place = own.places.get(s::NAME.name).copied();
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    if own.options.is_masked(&s::NAME) {
+        let mut diagnostic = Diagnostic::error("`name` holds a secret").expected("a name that may be shown");
+        diagnostic.span = place;
+        report.push(diagnostic);
+        return None;
+    }
     let text = match (own.options.opt_text(&s::NAME), place) {
         (Some(text), _) => text,
         // Given, and already refused.

@@ -76,24 +76,11 @@ fn read_column(entry: &Entry, report: &mut Report) -> Option<Column> {
         Ok(column) => return Some(column),
         Err(error) => error,
     };
-    let secret = matches!(&entry.value.value, Value::Scalar(scalar) if scalar.secret);
-    report.push(type_diagnostic(&entry.key.value, &text.value, &error, secret, text.span, report));
+    report.push(type_diagnostic(&entry.key.value, &text.value, &error, text.span, report));
     None
 }
 
-fn type_diagnostic(
-    column: &str,
-    text: &str,
-    error: &TypeError,
-    secret: bool,
-    span: Span,
-    report: &Report,
-) -> Diagnostic {
-    if secret {
-        return Diagnostic::error(format!("the type of column `{column}` cannot be read"))
-            .at(span)
-            .expected("a type, not a secret");
-    }
+fn type_diagnostic(column: &str, text: &str, error: &TypeError, span: Span, report: &Report) -> Diagnostic {
     let piece = text.get(error.offset..error.offset + error.length).unwrap_or_default();
     let found = if error.length == 0 { error.found.clone() } else { quoted(piece) };
     let diagnostic = Diagnostic::error(format!("found {found} in the type of column `{column}`"))
@@ -238,13 +225,13 @@ pub fn widens(from: &LogicalType, to: &LogicalType) -> bool {
         (T::Binary(_) | T::VarBinary(_), T::VarBinary(None)) => true,
         (T::Char(from) | T::VarChar(Some(from)), T::VarChar(Some(to))) => from <= to,
         (T::Binary(from) | T::VarBinary(Some(from)), T::VarBinary(Some(to))) => from <= to,
-        (T::Decimal(p, s), T::Decimal(to_p, to_s)) => s <= to_s && p - s <= to_p - to_s,
+        (T::Decimal(p, s), T::Decimal(to_p, to_s)) => s <= to_s && p.saturating_sub(*s) <= to_p.saturating_sub(*to_s),
         (T::Time(from), T::Time(to))
         | (T::Timestamp(from), T::Timestamp(to))
         | (T::TimestampLtz(from), T::TimestampLtz(to)) => from <= to,
         (T::Float, T::Double) => true,
         (T::TinyInt | T::SmallInt, T::Float) | (T::TinyInt | T::SmallInt | T::Int, T::Double) => true,
-        (integer, T::Decimal(p, s)) => digits(integer).is_some_and(|digits| digits <= p - s),
+        (integer, T::Decimal(p, s)) => digits(integer).is_some_and(|digits| digits <= p.saturating_sub(*s)),
         (from, to) => from == to || digits(from).zip(digits(to)).is_some_and(|(from, to)| from <= to),
     }
 }

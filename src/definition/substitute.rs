@@ -25,10 +25,13 @@ const LARGEST_SECRET: u64 = 64 << 10;
 /// What a reference to a secret begins with.
 const SECRETS: &str = "secret_values.";
 
+/// Looks up an environment variable.
+type Variables = dyn Fn(&str) -> Option<OsString> + Send + Sync;
+
 /// Where the values of `${...}` come from.
 #[derive(Clone)]
 pub struct Environment {
-    variable: Arc<dyn Fn(&str) -> Option<OsString> + Send + Sync>,
+    variable: Arc<Variables>,
     secrets_dir: Option<PathBuf>,
 }
 
@@ -46,25 +49,23 @@ impl Environment {
         Self { variable: Arc::new(variable), secrets_dir }
     }
 
-    fn secret(&self, name: &str) -> Result<String, Diagnostic> {
+    fn secret(&self, name: &str) -> Result<String, Box<Diagnostic>> {
         let Some(dir) = &self.secrets_dir else {
-            return Err(Diagnostic::error(format!(
-                "the secret `{name}` is asked for, but there is no secrets directory"
-            ))
-            .help("give one with --secrets-dir"));
+            let message = format!("the secret `{name}` is asked for, but there is no secrets directory");
+            return Err(Diagnostic::error(message).help("give one with --secrets-dir").into());
         };
         let mut components = Path::new(name).components();
         let plain = matches!((components.next(), components.next()), (Some(Component::Normal(_)), None));
         if !plain || name.contains(['/', '\\', '\0']) {
-            return Err(Diagnostic::error(format!("`{name}` is not the name of a secret"))
-                .expected("the name of a file in the secrets directory, without a path"));
+            let expected = "the name of a file in the secrets directory, without a path";
+            return Err(Diagnostic::error(format!("`{name}` is not the name of a secret")).expected(expected).into());
         }
         let file = dir.join(name);
         let refuse =
             |why: &str| Diagnostic::error(format!("the secret `{name}` cannot be read: {}: {why}", file.display()));
         let size = std::fs::metadata(&file).map_err(|error| refuse(&error.to_string()))?.len();
         if size > LARGEST_SECRET {
-            return Err(refuse("it is larger than 64 KiB"));
+            return Err(refuse("it is larger than 64 KiB").into());
         }
         let bytes = std::fs::read(&file).map_err(|error| refuse(&error.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|_| refuse("it is not UTF-8"))?;
@@ -72,15 +73,16 @@ impl Environment {
         Ok(text.to_owned())
     }
 
-    fn variable(&self, name: &str, default: Option<&str>) -> Result<String, Diagnostic> {
+    fn variable(&self, name: &str, default: Option<&str>) -> Result<String, Box<Diagnostic>> {
         match ((self.variable)(name), default) {
             (Some(value), Some(default)) if value.is_empty() => Ok(default.to_owned()),
             (Some(value), _) => value
                 .into_string()
-                .map_err(|_| Diagnostic::error(format!("the environment variable `{name}` is not UTF-8"))),
+                .map_err(|_| Diagnostic::error(format!("the environment variable `{name}` is not UTF-8")).into()),
             (None, Some(default)) => Ok(default.to_owned()),
             (None, None) => Err(Diagnostic::error(format!("the environment variable `{name}` is not set"))
-                .help(format!("set it, or write ${{{name}:-default}}; a literal `$` is written `$$`"))),
+                .help(format!("set it, or write ${{{name}:-default}}; a literal `$` is written `$$`"))
+                .into()),
         }
     }
 }
@@ -153,7 +155,7 @@ fn resolve(scalar: &mut Scalar, span: Span, environment: &Environment, report: &
 }
 
 /// The value of what stands between `${` and `}`, and whether it is a secret.
-fn value_of(reference: &str, environment: &Environment) -> Result<(String, bool), Diagnostic> {
+fn value_of(reference: &str, environment: &Environment) -> Result<(String, bool), Box<Diagnostic>> {
     if let Some(name) = reference.strip_prefix(SECRETS) {
         return environment.secret(name).map(|value| (value, true));
     }
@@ -166,10 +168,12 @@ fn value_of(reference: &str, environment: &Environment) -> Result<(String, bool)
     if !first || !characters.all(|c| c.is_ascii_alphanumeric() || c == '_') {
         return Err(Diagnostic::error("`${...}` does not hold the name of a variable")
             .expected("`${NAME}`, `${NAME:-default}` or `${secret_values.NAME}`")
-            .help("a literal `$` is written `$$`"));
+            .help("a literal `$` is written `$$`")
+            .into());
     }
     if default.is_some_and(|default| default.contains("${")) {
-        return Err(Diagnostic::error("a default cannot hold another `${...}`").expected("a literal default"));
+        let message = "a default cannot hold another `${...}`";
+        return Err(Diagnostic::error(message).expected("a literal default").into());
     }
     environment.variable(name, default).map(|value| (value, false))
 }
