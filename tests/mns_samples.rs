@@ -3,6 +3,8 @@
 //! Each must get the status and the elements of the recorded answer. Ids, handles and times differ, of course;
 //! later requests are sent with those that the emulator gave out.
 
+#![expect(clippy::expect_used, reason = "a test ends at the first thing that is not as it should be")]
+
 use std::{fs, path::Path, time::SystemTime};
 
 use base64::{Engine, engine::general_purpose::STANDARD};

@@ -1,5 +1,7 @@
 //! The MNS source and client against the emulator, over TCP.
 
+#![expect(clippy::expect_used, reason = "a test ends at the first thing that is not as it should be")]
+
 use std::{sync::Arc, time::Duration};
 
 use queuewarden::{
