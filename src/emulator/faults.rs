@@ -25,9 +25,12 @@ pub struct Faults {
     pub error_on_delete: f64,
 }
 
+/// Where a fault's probability is kept.
+type Field = fn(&mut Faults) -> &mut f64;
+
 impl Faults {
     /// The names of flags, and the field each sets.
-    const NAMES: [(&'static str, fn(&mut Self) -> &mut f64); 6] = [
+    const NAMES: [(&'static str, Field); 6] = [
         ("duplicate-same-receive", |faults| &mut faults.duplicate_same_receive),
         ("duplicate-in-flight", |faults| &mut faults.duplicate_in_flight),
         ("duplicate-before-delete", |faults| &mut faults.duplicate_before_delete),

@@ -31,8 +31,8 @@ pub(super) struct Queue {
     random: fastrand::Rng,
     next_number: u64,
     messages: BTreeMap<u64, Stored>,
-    /// By priority, then by age.
-    ready: BTreeSet<(u8, u64)>,
+    /// By band of priority, then by age.
+    ready: BTreeSet<(Band, u64)>,
     /// By the time at which they become ready.
     invisible: BTreeSet<(i64, u64)>,
     delayed: BTreeSet<(i64, u64)>,
@@ -86,6 +86,25 @@ const DEFAULTS: QueueSettings = QueueSettings {
     polling_wait_seconds: Some(0),
     logging_enabled: Some(false),
 };
+
+/// How urgent a message is. The service promises only that a higher priority is likely to be received earlier, and
+/// recordings have an older message of priority 8 before a newer one of priority 4, so neighbours share a band.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Band {
+    Urgent,
+    Ordinary,
+    Late,
+}
+
+impl Band {
+    const fn of(priority: u8) -> Self {
+        match priority {
+            0..=3 => Self::Urgent,
+            4..=12 => Self::Ordinary,
+            _ => Self::Late,
+        }
+    }
+}
 
 fn millis(seconds: Option<u32>) -> i64 {
     i64::from(seconds.unwrap_or(0)) * 1000
@@ -362,7 +381,7 @@ impl Queue {
         let Some(stored) = self.messages.get_mut(&number) else { return };
         stored.place = place;
         match place {
-            Place::Ready => self.ready.insert((stored.message.priority, number)),
+            Place::Ready => self.ready.insert((Band::of(stored.message.priority), number)),
             Place::Invisible(at) => self.invisible.insert((at, number)),
             Place::Delayed(at) => self.delayed.insert((at, number)),
         };
@@ -371,7 +390,7 @@ impl Queue {
     fn take_out(&mut self, number: u64) {
         let Some(stored) = self.messages.get(&number) else { return };
         match stored.place {
-            Place::Ready => self.ready.remove(&(stored.message.priority, number)),
+            Place::Ready => self.ready.remove(&(Band::of(stored.message.priority), number)),
             Place::Invisible(at) => self.invisible.remove(&(at, number)),
             Place::Delayed(at) => self.delayed.remove(&(at, number)),
         };
