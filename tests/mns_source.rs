@@ -64,7 +64,7 @@ fn options(endpoint: &str, changes: &[(&str, OptionValue)]) -> Options {
 }
 
 async fn open(emulator: &Emulator, changes: &[(&str, OptionValue)]) -> Opened {
-    let source = MnsSource::new(&options(&emulator.endpoint(), changes)).expect("valid options");
+    let source = MnsSource::new(&options(&emulator.endpoint(), changes), "json").expect("valid options");
     source.open(&LaneId("mns".into())).await.expect("the queue is there")
 }
 
@@ -200,7 +200,7 @@ async fn wrong_keys_and_a_missing_queue_need_a_person() {
         ("accessKeyId", "other", FaultKind::Credentials, Mend::Never),
         ("accessKeySecret", "other", FaultKind::Credentials, Mend::Retry),
     ] {
-        let source = MnsSource::new(&options(&emulator.endpoint(), &[(name, text(value))])).expect("valid options");
+        let source = MnsSource::new(&options(&emulator.endpoint(), &[(name, text(value))]), "json").expect("valid options");
         let fault = source.open(&LaneId("mns".into())).await.err().expect("a fault");
         assert_eq!((fault.kind, fault.mend), (kind, mend), "{fault}");
     }
