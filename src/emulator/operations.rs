@@ -188,7 +188,9 @@ fn queue(state: &State, method: &Method, name: &str, request: &Request<'_>) -> A
         }
         Method::DELETE => {
             let removed = state.queues.write().unwrap_or_else(std::sync::PoisonError::into_inner).remove(name);
-            removed.ok_or(NO_QUEUE)?;
+            let cell = removed.ok_or(NO_QUEUE)?;
+            lock(&cell.queue).is_gone = true;
+            cell.changed.notify_waiters();
             Ok(Done { status: StatusCode::NO_CONTENT, ..Done::default() })
         }
         _ => Err(BAD_URL),
@@ -277,7 +279,10 @@ async fn receive(state: &State, cell: &QueueCell, request: &Request<'_>) -> Answ
         tokio::pin!(changed);
         // From here on no wake-up is missed, also those that come before the await below.
         changed.as_mut().enable();
-        let messages = change(state, cell, |queue, now| queue.receive(most, now));
+        let (messages, is_gone) = change(state, cell, |queue, now| (queue.receive(most, now), queue.is_gone));
+        if is_gone {
+            return Err(NO_QUEUE);
+        }
         if !messages.is_empty() {
             return Ok(Done { body: wire::write_deliveries(messages.iter(), batch), ..Done::default() });
         }

@@ -27,6 +27,8 @@ pub(super) struct Queue {
     created_s: i64,
     modified_s: i64,
     pub faults: Faults,
+    /// The queue has been deleted; polls that still wait on it have to be told.
+    pub is_gone: bool,
     statistics: Statistics,
     random: fastrand::Rng,
     next_number: u64,
@@ -117,6 +119,7 @@ impl Queue {
             created_s: now / 1000,
             modified_s: now / 1000,
             faults,
+            is_gone: false,
             statistics: Statistics::default(),
             random: fastrand::Rng::with_seed(seed),
             next_number: 1,

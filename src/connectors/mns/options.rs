@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    definition::{OptionKind, OptionSpec, OptionTable},
+    definition::{OptionKind, OptionSpec, OptionTable, Options},
     model::LogicalType,
 };
 
@@ -138,9 +138,30 @@ pub fn metadata() -> &'static [(&'static str, LogicalType)] {
     COLUMNS
 }
 
+/// Options that are each valid but impossible together: the one to blame, and why.
+pub fn conflicts(options: &Options) -> Vec<(&'static OptionSpec, String)> {
+    let format = options.opt_text(&FORMAT).unwrap_or("json");
+    if options.opt_text(&MESSAGE_TYPE) == Some("OSS") && format != "json" {
+        return vec![(&FORMAT, format!("messageType: OSS needs format: json, found {format}"))];
+    }
+    Vec::new()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::definition::OptionValue;
+
+    #[test]
+    fn oss_events_are_json_and_nothing_else() {
+        let found = |kind: &str, format: &str| {
+            let mut options = Options::default();
+            options.insert(&MESSAGE_TYPE, OptionValue::Text(kind.into()));
+            options.insert(&FORMAT, OptionValue::Text(format.into()));
+            conflicts(&options).len()
+        };
+        assert_eq!([found("OSS", "csv"), found("OSS", "json"), found("RAW", "csv")], [1, 0, 0]);
+    }
 
     #[test]
     fn the_table_holds_every_option_once_and_masks_secrets() {
