@@ -334,6 +334,28 @@ async fn duplicates_of_every_kind_are_counted_and_leave_nothing_behind() {
     }
 }
 
+#[tokio::test]
+async fn a_poll_begun_before_a_confirmed_delete_may_answer_with_the_deleted_message() {
+    let emulator = emulator(Faults { duplicate_during_delete: 1.0, ..Faults::default() }).await;
+    let client = client(&emulator);
+    let opened = open(&emulator, &[("pollingWaitTime", OptionValue::Duration(Duration::from_secs(30)))]).await;
+    send(&client, &["1", "2"]).await;
+    let first = opened.reader.poll().await.expect("a poll");
+    assert_eq!(first.len(), 2);
+    let reader = Arc::clone(&opened.reader);
+    let poll = tokio::spawn(async move { reader.poll().await.expect("a poll") });
+    emulator.waits_for_polls(QUEUE, 1).await;
+    let receipts: Vec<_> = first.iter().map(receipt).collect();
+    let outcomes = opened.acknowledger.acknowledge(&receipts).await.expect("a delete");
+    assert_eq!(outcomes, [Acknowledged::Deleted, Acknowledged::Deleted]);
+    let second = poll.await.expect("no panic");
+    assert_eq!((second.len(), &second[0].id), (1, &first[0].id));
+    let outcomes = opened.acknowledger.acknowledge(&[receipt(&second[0])]).await.expect("a delete");
+    assert_eq!(outcomes, [Acknowledged::Unknown]);
+    assert_eq!(holds(&emulator), (0, 0, 0));
+    assert_eq!(emulator.stats()[QUEUE].statistics.duplicates_during_delete, 1);
+}
+
 /// They need no signature.
 async fn stats_over_http(emulator: &Emulator) -> String {
     let mut stream = tokio::net::TcpStream::connect(emulator.addr()).await.expect("it listens");
