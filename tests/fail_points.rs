@@ -58,7 +58,10 @@ fn killed_at_every_place_of_a_checkpoint_nothing_is_lost_and_nothing_repeated() 
         });
         assert_eq!(status.code(), None, "{at}: it ended by a signal");
         let report = emulator.queue("q");
-        println!("killed at {at}, time {round}: {} messages in flight, {} waiting", report["inactive"], report["active"]);
+        println!(
+            "killed at {at}, time {round}: {} messages in flight, {} waiting",
+            report["inactive"], report["active"]
+        );
         if at == "checkpoint.after_store" || at == "fs.after_prepare" {
             // Down for longer than any window: everything in flight has become visible again.
             until(SOON, "every delivery ran out", || (emulator.count("q", "inactive") == 0).then_some(()));

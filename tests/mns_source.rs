@@ -200,7 +200,8 @@ async fn wrong_keys_and_a_missing_queue_need_a_person() {
         ("accessKeyId", "other", FaultKind::Credentials, Mend::Never),
         ("accessKeySecret", "other", FaultKind::Credentials, Mend::Retry),
     ] {
-        let source = MnsSource::new(&options(&emulator.endpoint(), &[(name, text(value))]), "json").expect("valid options");
+        let source =
+            MnsSource::new(&options(&emulator.endpoint(), &[(name, text(value))]), "json").expect("valid options");
         let fault = source.open(&LaneId("mns".into())).await.err().expect("a fault");
         assert_eq!((fault.kind, fault.mend), (kind, mend), "{fault}");
     }
@@ -261,4 +262,107 @@ async fn a_queue_is_made_once_and_shutdown_does_not_wait_for_polls() {
     let poll = tokio::spawn(async move { client.receive("made", 16, 30).await });
     tokio::time::timeout(Duration::from_secs(2), emulator.shutdown()).await.expect("promptly");
     assert!(poll.await.expect("no panic").is_err());
+}
+
+#[tokio::test]
+async fn one_batch_wakes_as_many_polls_as_it_has_messages_for() {
+    let emulator = emulator(Faults::default()).await;
+    let client = client(&emulator);
+    let polls: Vec<_> = (0..4)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.receive(QUEUE, 1, 30).await.expect("a poll").messages })
+        })
+        .collect();
+    send(&client, &["1", "2", "3", "4"]).await;
+    let mut bodies = Vec::new();
+    for poll in polls {
+        bodies.extend(poll.await.expect("no panic").into_iter().map(|message| message.body));
+    }
+    bodies.sort();
+    assert_eq!(bodies, ["1", "2", "3", "4"]);
+}
+
+#[tokio::test]
+async fn a_poll_that_waits_on_a_deleted_queue_is_told() {
+    let emulator = emulator(Faults::default()).await;
+    let client = client(&emulator);
+    let poll = tokio::spawn({
+        let client = client.clone();
+        async move { client.receive(QUEUE, 1, 30).await }
+    });
+    client.delete_queue(QUEUE).await.expect("deleted");
+    let fault = poll.await.expect("no panic").expect_err("no queue");
+    assert_eq!(fault.kind, FaultKind::Missing);
+}
+
+#[tokio::test]
+async fn duplicates_of_every_kind_are_counted_and_leave_nothing_behind() {
+    let faults = Faults {
+        duplicate_same_receive: 0.3,
+        duplicate_in_flight: 0.3,
+        duplicate_before_delete: 0.3,
+        ..Faults::default()
+    };
+    let emulator = emulator(faults).await;
+    let client = client(&emulator);
+    for _ in 0..20 {
+        send(&client, &["x"; 16]).await;
+    }
+    let opened = open(&emulator, &[]).await;
+    let mut newest = std::collections::HashMap::<Arc<str>, Receipt>::new();
+    while holds(&emulator) != (0, 0, 0) {
+        let messages = opened.reader.poll().await.expect("a poll");
+        let is_last = messages.is_empty();
+        for message in messages {
+            let receipt = receipt(&message);
+            if newest.get(&message.id).is_none_or(|known| receipt.is_newer_than(known)) {
+                newest.insert(message.id, receipt);
+            }
+        }
+        if is_last || newest.len() > 100 {
+            let receipts: Vec<_> = newest.drain().map(|(_, receipt)| receipt).collect();
+            for receipts in receipts.chunks(opened.acknowledger.most()) {
+                opened.acknowledger.acknowledge(receipts).await.expect("a delete");
+            }
+        }
+    }
+    let text = stats_over_http(&emulator).await;
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(report[QUEUE]["deleted"], 320);
+    for kind in ["duplicates_same_receive", "duplicates_in_flight", "duplicates_before_delete"] {
+        assert!(report[QUEUE][kind].as_u64().expect("a number") > 30, "{kind}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_poll_begun_before_a_confirmed_delete_may_answer_with_the_deleted_message() {
+    let emulator = emulator(Faults { duplicate_during_delete: 1.0, ..Faults::default() }).await;
+    let client = client(&emulator);
+    let opened = open(&emulator, &[("pollingWaitTime", OptionValue::Duration(Duration::from_secs(30)))]).await;
+    send(&client, &["1", "2"]).await;
+    let first = opened.reader.poll().await.expect("a poll");
+    assert_eq!(first.len(), 2);
+    let reader = Arc::clone(&opened.reader);
+    let poll = tokio::spawn(async move { reader.poll().await.expect("a poll") });
+    emulator.waits_for_polls(QUEUE, 1).await;
+    let receipts: Vec<_> = first.iter().map(receipt).collect();
+    let outcomes = opened.acknowledger.acknowledge(&receipts).await.expect("a delete");
+    assert_eq!(outcomes, [Acknowledged::Deleted, Acknowledged::Deleted]);
+    let second = poll.await.expect("no panic");
+    assert_eq!((second.len(), &second[0].id), (1, &first[0].id));
+    let outcomes = opened.acknowledger.acknowledge(&[receipt(&second[0])]).await.expect("a delete");
+    assert_eq!(outcomes, [Acknowledged::Unknown]);
+    assert_eq!(holds(&emulator), (0, 0, 0));
+    assert_eq!(emulator.stats()[QUEUE].statistics.duplicates_during_delete, 1);
+}
+
+/// They need no signature.
+async fn stats_over_http(emulator: &Emulator) -> String {
+    let mut stream = tokio::net::TcpStream::connect(emulator.addr()).await.expect("it listens");
+    let request = "GET /_emulator/stats HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.expect("it is taken");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("an answer");
+    answer.split_once("\r\n\r\n").expect("a body").1.to_owned()
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use md5::{Digest, Md5};
+use tokio::sync::oneshot;
 
 use super::{
     QueueReport,
@@ -27,7 +28,11 @@ pub(super) struct Queue {
     created_s: i64,
     modified_s: i64,
     pub faults: Faults,
+    /// The queue has been deleted; polls that still wait on it have to be told.
+    pub is_gone: bool,
     statistics: Statistics,
+    /// Polls that wait now, as far as a fault may want to give them something.
+    waiting: Vec<oneshot::Sender<Delivery>>,
     random: fastrand::Rng,
     next_number: u64,
     messages: BTreeMap<u64, Stored>,
@@ -117,7 +122,9 @@ impl Queue {
             created_s: now / 1000,
             modified_s: now / 1000,
             faults,
+            is_gone: false,
             statistics: Statistics::default(),
+            waiting: Vec::new(),
             random: fastrand::Rng::with_seed(seed),
             next_number: 1,
             messages: BTreeMap::new(),
@@ -270,7 +277,7 @@ impl Queue {
             Handled::Unknown => return Handled::Unknown,
             Handled::Malformed => return Handled::Malformed,
         };
-        if self.holds_up(number) {
+        if self.holds_up(number) || self.hands_over(number, now) == Some(false) {
             self.statistics.unknown_handles += 1;
             return Handled::Unknown;
         }
@@ -328,6 +335,36 @@ impl Queue {
         stored.due = Some(Due::BeforeDelete);
         self.put(number, Place::Ready);
         true
+    }
+
+    /// Notes that a poll waits. What is sent to it before it closes its end is a delivery.
+    pub(super) fn wait(&mut self, poll: oneshot::Sender<Delivery>) {
+        self.waiting.retain(|poll| !poll.is_closed());
+        if self.faults.duplicate_during_delete > 0.0 {
+            self.waiting.push(poll);
+        }
+    }
+
+    /// Whether, by order, a waiting poll gets a message that is about to be deleted. `Some(false)`: that poll went
+    /// away at the same moment, so the message is ready again and its handle dead.
+    fn hands_over(&mut self, number: u64, now: i64) -> Option<bool> {
+        self.waiting.retain(|poll| !poll.is_closed());
+        let stored = self.messages.get_mut(&number)?;
+        if self.waiting.is_empty() || stored.was_held_up {
+            return None;
+        }
+        if !roll(&mut self.random, self.faults.duplicate_during_delete) {
+            return None;
+        }
+        stored.was_held_up = true;
+        let poll = self.waiting.pop()?;
+        let delivery = self.deliver(number, now)?;
+        if poll.send(delivery).is_ok() {
+            self.statistics.duplicates_during_delete += 1;
+            return Some(true);
+        }
+        self.put(number, Place::Ready);
+        Some(false)
     }
 
     /// One delivery, with a new handle; the one before dies.
