@@ -236,7 +236,10 @@ fn document(ty: &T, random: &mut fastrand::Rng) -> String {
             );
         }
         T::Time(_) => {
-            return literal(&format!("{:02}:{:02}:{:02}.25", random.u8(..24), random.u8(..60), random.u8(..60)), random);
+            return literal(
+                &format!("{:02}:{:02}:{:02}.25", random.u8(..24), random.u8(..60), random.u8(..60)),
+                random,
+            );
         }
         T::Timestamp(_) => {
             return format!("\"{:04}-02-03 04:05:06.{}\"", random.u16(1..9999), random.u32(..999_999_999));
