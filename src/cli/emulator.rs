@@ -29,7 +29,8 @@ pub struct EmulatorArgs {
     #[arg(long = "queue", value_name = "NAME")]
     pub queues: Vec<String>,
     /// A fault, [QUEUE:]NAME=PROBABILITY; NAME is duplicate-same-receive, duplicate-in-flight,
-    /// duplicate-before-delete, lost-delete-reply, error-on-receive or error-on-delete; may be given more than once
+    /// duplicate-before-delete, duplicate-during-delete, lost-delete-reply, error-on-receive or error-on-delete; may
+    /// be given more than once
     #[arg(long = "fault", value_name = "FAULT")]
     pub faults: Vec<FaultFlag>,
     /// Seed of what is random in faults

@@ -17,6 +17,10 @@ pub struct Faults {
     /// Of a message's first delete with a valid handle: it is answered MessageNotExist, as if the visibility timeout
     /// had run out just before, and the message is delivered once more, with a new handle.
     pub duplicate_before_delete: f64,
+    /// Of a message's first delete with a valid handle, if a poll waits at that moment: that poll gets the message
+    /// once more, with a handle that is dead on arrival, and the delete is done and answered as usual. So a poll
+    /// begun before a confirmed delete can answer after it.
+    pub duplicate_during_delete: f64,
     /// Of a delete: it is done, but the connection is closed instead of an answer.
     pub lost_delete_reply: f64,
     /// Of a receive: 500 InternalError, and nothing is done.
@@ -25,12 +29,16 @@ pub struct Faults {
     pub error_on_delete: f64,
 }
 
+/// Where a fault's probability is kept.
+type Field = fn(&mut Faults) -> &mut f64;
+
 impl Faults {
     /// The names of flags, and the field each sets.
-    const NAMES: [(&'static str, fn(&mut Self) -> &mut f64); 6] = [
+    const NAMES: [(&'static str, Field); 7] = [
         ("duplicate-same-receive", |faults| &mut faults.duplicate_same_receive),
         ("duplicate-in-flight", |faults| &mut faults.duplicate_in_flight),
         ("duplicate-before-delete", |faults| &mut faults.duplicate_before_delete),
+        ("duplicate-during-delete", |faults| &mut faults.duplicate_during_delete),
         ("lost-delete-reply", |faults| &mut faults.lost_delete_reply),
         ("error-on-receive", |faults| &mut faults.error_on_receive),
         ("error-on-delete", |faults| &mut faults.error_on_delete),
@@ -93,6 +101,8 @@ pub struct Statistics {
     pub duplicates_in_flight: u64,
     /// Deliveries after a delete was sent and before it took effect.
     pub duplicates_before_delete: u64,
+    /// Deliveries to a waiting poll while a delete was done.
+    pub duplicates_during_delete: u64,
     /// Deletes done without an answer.
     pub lost_delete_replies: u64,
     /// Receives answered with 500.

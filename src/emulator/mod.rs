@@ -16,7 +16,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicUsize, Ordering},
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -158,6 +158,13 @@ impl Emulator {
         self.state.report()
     }
 
+    /// Returns once at least `polls` receives wait on a queue. Tests use it to be sure of an order of events.
+    pub async fn waits_for_polls(&self, queue: &str, polls: usize) {
+        while self.state.find(queue).is_none_or(|cell| cell.polls.load(Ordering::SeqCst) < polls) {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Lets `by` pass on the queues' clock at once: visibility timeouts, delays and retentions run out. The clock
     /// that signatures are checked against is left alone.
     pub fn advance(&self, by: Duration) {
@@ -198,6 +205,8 @@ impl Clock {
 struct QueueCell {
     queue: Mutex<Queue>,
     changed: Notify,
+    /// Receives that wait now.
+    polls: AtomicUsize,
 }
 
 /// Everything connections share.
@@ -238,7 +247,8 @@ impl State {
         }
         let seed = lock(&self.random).u64(..);
         let queue = Mutex::new(Queue::new(settings, faults, seed, now));
-        queues.insert(name.to_owned(), Arc::new(QueueCell { queue, changed: Notify::new() }));
+        queues
+            .insert(name.to_owned(), Arc::new(QueueCell { queue, changed: Notify::new(), polls: AtomicUsize::new(0) }));
         Created::New
     }
 

@@ -1,10 +1,16 @@
 //! The operations of the service, from a request's parts to an answer's.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
 use http::{Method, StatusCode};
 use percent_encoding::percent_decode_str;
-use tokio::time::{Instant, sleep_until};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, sleep_until},
+};
 
 use super::{
     Created, QueueCell, State, lock,
@@ -188,7 +194,9 @@ fn queue(state: &State, method: &Method, name: &str, request: &Request<'_>) -> A
         }
         Method::DELETE => {
             let removed = state.queues.write().unwrap_or_else(std::sync::PoisonError::into_inner).remove(name);
-            removed.ok_or(NO_QUEUE)?;
+            let cell = removed.ok_or(NO_QUEUE)?;
+            lock(&cell.queue).is_gone = true;
+            cell.changed.notify_waiters();
             Ok(Done { status: StatusCode::NO_CONTENT, ..Done::default() })
         }
         _ => Err(BAD_URL),
@@ -272,25 +280,59 @@ async fn receive(state: &State, cell: &QueueCell, request: &Request<'_>) -> Answ
         return Err(INTERNAL);
     }
     let deadline = Instant::now() + Duration::from_secs(wait.into());
+    let (sender, mut gift) = oneshot::channel();
+    let mut sender = Some(sender);
     loop {
         let changed = cell.changed.notified();
         tokio::pin!(changed);
         // From here on no wake-up is missed, also those that come before the await below.
         changed.as_mut().enable();
-        let messages = change(state, cell, |queue, now| queue.receive(most, now));
+        let is_over = Instant::now() >= deadline;
+        let (messages, is_gone) = change(state, cell, |queue, now| {
+            let messages = match gift.try_recv() {
+                Ok(message) => vec![message],
+                Err(_) => queue.receive(most, now),
+            };
+            if is_over || !messages.is_empty() {
+                gift.close();
+            } else if let Some(sender) = sender.take() {
+                queue.wait(sender);
+            }
+            (messages, queue.is_gone)
+        });
+        if is_gone {
+            return Err(NO_QUEUE);
+        }
         if !messages.is_empty() {
             return Ok(Done { body: wire::write_deliveries(messages.iter(), batch), ..Done::default() });
         }
-        if Instant::now() >= deadline {
+        if is_over {
             return Err(NO_MESSAGE);
         }
         let next = lock(&cell.queue).next_change().map(|at| (at - state.clock.now_ms()).max(1));
         let next = next.and_then(|millis| u64::try_from(millis).ok()).map(Duration::from_millis);
         let wake = next.map_or(deadline, |after| deadline.min(Instant::now() + after));
+        let _waiting = Waiting::begin(&cell.polls);
         tokio::select! {
             () = changed => {}
             () = sleep_until(wake) => {}
         }
+    }
+}
+
+/// Counts a receive while it waits, however that ends.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn begin(polls: &'a AtomicUsize) -> Self {
+        polls.fetch_add(1, Ordering::SeqCst);
+        Self(polls)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -311,6 +353,8 @@ fn delete(state: &State, cell: &QueueCell, request: &Request<'_>) -> Answer {
             return Err(INTERNAL);
         }
         let outcomes: Vec<_> = handles.iter().map(|handle| queue.delete(handle, now)).collect();
+        // One of them may have been given a message.
+        cell.changed.notify_waiters();
         if queue.loses_delete_reply() { Err(Refusal::Cut) } else { Ok(outcomes) }
     })?;
     if single.is_some() {

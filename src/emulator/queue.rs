@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use md5::{Digest, Md5};
+use tokio::sync::oneshot;
 
 use super::{
     QueueReport,
@@ -27,12 +28,16 @@ pub(super) struct Queue {
     created_s: i64,
     modified_s: i64,
     pub faults: Faults,
+    /// The queue has been deleted; polls that still wait on it have to be told.
+    pub is_gone: bool,
     statistics: Statistics,
+    /// Polls that wait now, as far as a fault may want to give them something.
+    waiting: Vec<oneshot::Sender<Delivery>>,
     random: fastrand::Rng,
     next_number: u64,
     messages: BTreeMap<u64, Stored>,
-    /// By priority, then by age.
-    ready: BTreeSet<(u8, u64)>,
+    /// By band of priority, then by age.
+    ready: BTreeSet<(Band, u64)>,
     /// By the time at which they become ready.
     invisible: BTreeSet<(i64, u64)>,
     delayed: BTreeSet<(i64, u64)>,
@@ -87,6 +92,25 @@ const DEFAULTS: QueueSettings = QueueSettings {
     logging_enabled: Some(false),
 };
 
+/// How urgent a message is. The service promises only that a higher priority is likely to be received earlier, and
+/// recordings have an older message of priority 8 before a newer one of priority 4, so neighbours share a band.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Band {
+    Urgent,
+    Ordinary,
+    Late,
+}
+
+impl Band {
+    const fn of(priority: u8) -> Self {
+        match priority {
+            0..=3 => Self::Urgent,
+            4..=12 => Self::Ordinary,
+            _ => Self::Late,
+        }
+    }
+}
+
 fn millis(seconds: Option<u32>) -> i64 {
     i64::from(seconds.unwrap_or(0)) * 1000
 }
@@ -98,7 +122,9 @@ impl Queue {
             created_s: now / 1000,
             modified_s: now / 1000,
             faults,
+            is_gone: false,
             statistics: Statistics::default(),
+            waiting: Vec::new(),
             random: fastrand::Rng::with_seed(seed),
             next_number: 1,
             messages: BTreeMap::new(),
@@ -251,7 +277,7 @@ impl Queue {
             Handled::Unknown => return Handled::Unknown,
             Handled::Malformed => return Handled::Malformed,
         };
-        if self.holds_up(number) {
+        if self.holds_up(number) || self.hands_over(number, now) == Some(false) {
             self.statistics.unknown_handles += 1;
             return Handled::Unknown;
         }
@@ -311,6 +337,36 @@ impl Queue {
         true
     }
 
+    /// Notes that a poll waits. What is sent to it before it closes its end is a delivery.
+    pub(super) fn wait(&mut self, poll: oneshot::Sender<Delivery>) {
+        self.waiting.retain(|poll| !poll.is_closed());
+        if self.faults.duplicate_during_delete > 0.0 {
+            self.waiting.push(poll);
+        }
+    }
+
+    /// Whether, by order, a waiting poll gets a message that is about to be deleted. `Some(false)`: that poll went
+    /// away at the same moment, so the message is ready again and its handle dead.
+    fn hands_over(&mut self, number: u64, now: i64) -> Option<bool> {
+        self.waiting.retain(|poll| !poll.is_closed());
+        let stored = self.messages.get_mut(&number)?;
+        if self.waiting.is_empty() || stored.was_held_up {
+            return None;
+        }
+        if !roll(&mut self.random, self.faults.duplicate_during_delete) {
+            return None;
+        }
+        stored.was_held_up = true;
+        let poll = self.waiting.pop()?;
+        let delivery = self.deliver(number, now)?;
+        if poll.send(delivery).is_ok() {
+            self.statistics.duplicates_during_delete += 1;
+            return Some(true);
+        }
+        self.put(number, Place::Ready);
+        Some(false)
+    }
+
     /// One delivery, with a new handle; the one before dies.
     fn deliver(&mut self, number: u64, now: i64) -> Option<Delivery> {
         let visibility = millis(self.settings.visibility_seconds);
@@ -362,7 +418,7 @@ impl Queue {
         let Some(stored) = self.messages.get_mut(&number) else { return };
         stored.place = place;
         match place {
-            Place::Ready => self.ready.insert((stored.message.priority, number)),
+            Place::Ready => self.ready.insert((Band::of(stored.message.priority), number)),
             Place::Invisible(at) => self.invisible.insert((at, number)),
             Place::Delayed(at) => self.delayed.insert((at, number)),
         };
@@ -371,7 +427,7 @@ impl Queue {
     fn take_out(&mut self, number: u64) {
         let Some(stored) = self.messages.get(&number) else { return };
         match stored.place {
-            Place::Ready => self.ready.remove(&(stored.message.priority, number)),
+            Place::Ready => self.ready.remove(&(Band::of(stored.message.priority), number)),
             Place::Invisible(at) => self.invisible.remove(&(at, number)),
             Place::Delayed(at) => self.delayed.remove(&(at, number)),
         };

@@ -64,7 +64,7 @@ fn a_change_of_visibility_gives_a_new_handle_and_the_old_one_dies() {
 }
 
 #[test]
-fn priority_comes_before_age_and_a_delay_is_kept() {
+fn urgent_comes_before_old_and_a_delay_is_kept() {
     let mut queue = queue(Faults::default());
     for (body, priority, delay) in [("late", 16, 0), ("usual", 8, 0), ("delayed", 1, 5), ("first", 1, 0)] {
         let sent = queue.send(

@@ -145,7 +145,7 @@ impl Drop for StateDir {
         // If the thread has ended already, nobody takes the message.
         drop(self.store.commands.send(Command::Close));
         if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join) {
-            tracing::error!(panic = words(panic.as_ref()), "the store's thread panicked");
+            tracing::error!("the store's thread panicked: {}", words(panic.as_ref()));
         }
     }
 }
@@ -180,6 +180,10 @@ fn open_disk(dir: &Path, path: &Path) -> Result<SledDisk, OpenError> {
     let unreadable = |reason: String| OpenError::Unreadable { dir: dir.to_owned(), reason };
     match catch_unwind(AssertUnwindSafe(|| SledDisk::open(path))) {
         Ok(Ok(disk)) => Ok(disk),
+        // Somebody without our lock, or whose lock file was removed.
+        Ok(Err(sled::Error::Io(error))) if error.to_string().contains("could not acquire lock") => {
+            Err(OpenError::Locked { dir: dir.to_owned(), pid: None, address: None })
+        }
         Ok(Err(sled::Error::Io(error))) if is_of_the_system(&error) => Err(io("open the database in", path)(error)),
         Ok(Err(error)) => Err(unreadable(error.to_string())),
         Err(panic) => Err(unreadable(format!("the database panicked: {}", words(panic.as_ref())))),

@@ -137,7 +137,7 @@ pub enum StoreError {
     /// The pipeline's state cannot be read. Nothing has been changed.
     #[error(
         "the state of pipeline {pipeline} is damaged ({reason}); without it, messages that were written but not yet \
-         deleted are written again"
+         deleted are written again; to accept that, forget it with `queuewarden state reset {pipeline}`"
     )]
     Damaged {
         /// Whose.

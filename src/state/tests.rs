@@ -362,6 +362,16 @@ fn a_database_of_another_program_is_refused() {
 }
 
 #[test]
+fn a_database_in_use_without_our_lock_is_not_called_broken() {
+    let dir = TempDir::new().unwrap();
+    drop(StateDir::open(dir.path()).unwrap());
+    let db = sled::open(dir.path().join("store")).unwrap();
+    assert!(matches!(StateDir::open(dir.path()), Err(OpenError::Locked { pid: None, .. })));
+    drop(db);
+    StateDir::open(dir.path()).unwrap();
+}
+
+#[test]
 fn a_store_of_another_format_is_refused() {
     let dir = TempDir::new().unwrap();
     drop(StateDir::open(dir.path()).unwrap());

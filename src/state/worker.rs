@@ -207,7 +207,7 @@ impl Worker {
             None => self.write(changes),
         };
         if let Err(error) = written {
-            tracing::error!(%error, "the state store failed");
+            tracing::error!("the state store failed: {error}");
             self.failure.send_replace(Some(error.to_string().into()));
         }
         let poison = self.poison();

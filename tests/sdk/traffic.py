@@ -9,10 +9,15 @@ Keys are taken from MNS_ACCESS_KEY_ID and MNS_ACCESS_KEY_SECRET.
 """
 
 import collections
+import decimal
 import json
 import os
 import pathlib
 import sys
+import warnings
+
+# The SDK announces that the queue's counters will go; they are what this asks for.
+warnings.simplefilter("ignore")
 
 AWKWARD = [
     "plain",
@@ -87,10 +92,6 @@ def counts(endpoint, name):
     )
 
 
-def decimal_text(text):
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
 def verify(folder, count):
     seen = collections.Counter()
     different = []
@@ -106,7 +107,7 @@ def verify(folder, count):
             want_at = at.rstrip("0").rstrip(".") if "." in at else at
             same = (
                 got["text"] == want["text"]
-                and decimal_text(str(got["amount"])) == decimal_text(want["amount"])
+                and decimal.Decimal(got["amount"]) == decimal.Decimal(want["amount"])
                 and got["at"] == want_at
                 and got["tags"] == want["tags"]
                 and got["flag"] == want["flag"]

@@ -125,12 +125,10 @@ pub(super) fn discard(target: &Path, tokens: &[Token], context: &SinkContext) ->
         let owner = name.to_str().and_then(|name| owner(name).filter(|_| !named.contains(name)));
         match owner {
             Some(owner) if owner.incarnation == context.incarnation && owner.generation < context.generation => {
-                tracing::info!(file = %entry.path().display(), "discarding staged output that no checkpoint names");
+                tracing::info!("discarding staged output that no checkpoint names: {}", entry.path().display());
                 remove(&entry.path())?;
             }
-            _ => {
-                tracing::warn!(file = %entry.path().display(), "left alone: not staged by an earlier run of this pipeline")
-            }
+            _ => tracing::warn!("left alone, not staged by an earlier run of this pipeline: {}", entry.path().display()),
         }
     }
     Ok(())

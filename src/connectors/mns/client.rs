@@ -163,6 +163,12 @@ impl Client {
         }
     }
 
+    /// Deletes a queue and all that is in it.
+    pub async fn delete_queue(&self, queue: &str) -> Result<(), Fault> {
+        let answer = self.call("delete queue", Method::DELETE, &queue_path(queue), None, Duration::ZERO).await?;
+        if answer.status.is_success() { Ok(()) } else { Err(answer.fault("delete queue")) }
+    }
+
     /// Sends up to 16 messages, together at most 64 KiB. After a fault any of them may have been sent.
     pub async fn send(&self, queue: &str, messages: &[Outgoing]) -> Result<Vec<Sent>, Fault> {
         let body = Some(wire::write_outgoing(messages));

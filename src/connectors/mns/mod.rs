@@ -2,13 +2,13 @@
 
 pub mod client;
 mod faults;
+pub mod options;
 pub mod oss;
 pub mod signature;
 pub mod source;
 pub mod wire;
 
 mod body;
-mod options;
 
 pub use options::{METADATA, QUEUE_NAME, TABLE};
 pub use source::MnsSource;

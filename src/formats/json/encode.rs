@@ -343,3 +343,26 @@ fn quoted(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Option<()>) -> 
     out.push(b'"');
     Some(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// Through the map's parts, since Arrow makes no map with a null key.
+    #[test]
+    fn a_null_map_key_fails_its_row_or_is_dropped_or_named() {
+        let keys = StringArray::from(vec![Some("a"), None, Some("b")]);
+        let values: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
+        let values = ColumnWriter::new(&LogicalType::Int, &values).unwrap();
+        let written = |null_key| {
+            let settings = Settings { standard: Standard::Sql, plain_decimals: false, ignore_nulls: false, null_key };
+            let mut out = Vec::new();
+            write_map(&keys, &values, 0..3, &settings, &mut out).map(|()| String::from_utf8(out).unwrap())
+        };
+        assert!(written(NullKey::Fail).unwrap_err().contains("json.map-null-key.mode is FAIL"));
+        assert_eq!(written(NullKey::Drop).unwrap(), r#"{"a":1,"b":3}"#);
+        assert_eq!(written(NullKey::Literal("none".into())).unwrap(), r#"{"a":1,"none":2,"b":3}"#);
+    }
+}

@@ -18,6 +18,8 @@ mod value;
 mod oracle;
 #[cfg(test)]
 mod worked_cases;
+#[cfg(test)]
+mod written;
 
 pub use decode::Decoder;
 pub use encode::Encoder;

@@ -36,7 +36,7 @@ pub static MAP_NULL_KEY_MODE: OptionSpec = OptionSpec::new(
     "json.map-null-key.mode",
     OptionKind::Choice { values: &["FAIL", "DROP", "LITERAL"], any_case: true },
     "What becomes of a null key of a MAP when written: FAIL refuses the row, DROP leaves the entry out, LITERAL \
-     writes json.map-null-key.literal in its place.",
+     writes json.map-null-key.literal in its place. None of the formats here makes such a key.",
 )
 .default("FAIL");
 

@@ -135,24 +135,40 @@ const fn escapes() -> [u8; 256] {
 /// characters, everything else as it is.
 pub(super) fn write_string(text: &str, out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    let bytes = text.as_bytes();
+    let mut rest = text.as_bytes();
     out.push(b'"');
-    let mut copied = 0;
-    for (at, byte) in bytes.iter().enumerate() {
+    while let Some((plain, from)) = next_escape(rest).and_then(|at| rest.split_at_checked(at))
+        && let Some((byte, after)) = from.split_first()
+    {
+        out.extend_from_slice(plain);
         let escape = ESCAPES[usize::from(*byte)];
-        if escape == 0 {
-            continue;
-        }
-        out.extend_from_slice(bytes.get(copied..at).unwrap_or(&[]));
-        copied = at + 1;
         out.extend_from_slice(&[b'\\', escape]);
         if escape == b'u' {
             out.extend_from_slice(b"00");
             out.extend_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
         }
+        rest = after;
     }
-    out.extend_from_slice(bytes.get(copied..).unwrap_or(&[]));
+    out.extend_from_slice(rest);
     out.push(b'"');
+}
+
+/// Where the next byte stands that must be escaped. Eight bytes at a time, for most texts have none.
+fn next_escape(bytes: &[u8]) -> Option<usize> {
+    let clean =
+        bytes.as_chunks::<8>().0.iter().take_while(|chunk| !any_escape(u64::from_ne_bytes(**chunk))).count() * 8;
+    let tail = bytes.get(clean..)?;
+    tail.iter().position(|byte| ESCAPES[usize::from(*byte)] != 0).map(|at| clean + at)
+}
+
+/// Whether any of eight bytes is below U+0020, a quote or a backslash: a byte below `n` borrows from its top bit
+/// when `n` is taken off.
+fn any_escape(word: u64) -> bool {
+    const EACH: u64 = u64::MAX / 255;
+    let below = |word: u64, bound: u64| word.wrapping_sub(EACH * bound) & !word & (EACH * 0x80);
+    let quote = word ^ (EACH * b'"' as u64);
+    let backslash = word ^ (EACH * b'\\' as u64);
+    below(word, 0x20) | below(quote, 1) | below(backslash, 1) != 0
 }
 
 #[cfg(test)]
@@ -179,6 +195,18 @@ mod tests {
         let mut out = Vec::new();
         write_string("a\"\\/\u{8}\u{c}\n\r\t\u{1f}\u{7f}é\u{0}", &mut out);
         assert_eq!(String::from_utf8(out).unwrap(), "\"a\\\"\\\\/\\b\\f\\n\\r\\t\\u001F\u{7f}é\\u0000\"");
+    }
+
+    #[test]
+    fn every_byte_is_found_at_every_place() {
+        for byte in 0..0x80_u8 {
+            for at in 0..20 {
+                let mut text = "é".repeat(10).into_bytes();
+                text.splice(at / 2 * 2..at / 2 * 2, [b'x', byte].into_iter().skip(at % 2));
+                let expected = text.iter().position(|byte| *byte < 0x20 || b"\"\\".contains(byte));
+                assert_eq!(next_escape(&text), expected, "{byte} near {at}");
+            }
+        }
     }
 
     #[test]

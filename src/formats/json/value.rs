@@ -1,6 +1,6 @@
 //! Single values: the text of a JSON value becomes a value of a column.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use base64::{
     Engine,
@@ -232,8 +232,11 @@ fn row<'a>(
     Ok(column.close()?)
 }
 
+/// A key, borrowed where nothing in it is escaped, and the text of its value.
+type Entry<'a> = (Cow<'a, str>, &'a str);
+
 /// Entries in the order of their first appearance, each with the value of its last.
-fn last_of_each<'a>(mut entries: Vec<(String, &'a str)>) -> Vec<(String, &'a str)> {
+fn last_of_each(mut entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
     if entries.len() <= FEW_KEYS {
         let mut at = 1;
         while at < entries.len() {
@@ -248,8 +251,8 @@ fn last_of_each<'a>(mut entries: Vec<(String, &'a str)>) -> Vec<(String, &'a str
         }
         return entries;
     }
-    let mut places: HashMap<String, usize> = HashMap::with_capacity(entries.len());
-    let mut kept: Vec<(String, &'a str)> = Vec::with_capacity(entries.len());
+    let mut places: HashMap<Cow<'_, str>, usize> = HashMap::with_capacity(entries.len());
+    let mut kept: Vec<Entry<'_>> = Vec::with_capacity(entries.len());
     for (key, value) in entries {
         match places.get(&key).and_then(|place| kept.get_mut(*place)) {
             Some(entry) => entry.1 = value,
@@ -384,7 +387,7 @@ impl<'a> Visitor<'a> for ArrayVisitor<'a, '_, '_> {
 struct EntriesVisitor;
 
 impl<'a> Visitor<'a> for EntriesVisitor {
-    type Value = Vec<(String, &'a str)>;
+    type Value = Vec<Entry<'a>>;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a JSON object")
@@ -392,9 +395,37 @@ impl<'a> Visitor<'a> for EntriesVisitor {
 
     fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut entries = Vec::new();
-        while let Some((key, raw)) = map.next_entry::<String, &'a RawValue>()? {
+        while let Some(key) = map.next_key_seed(KeyVisitor)? {
+            let raw: &'a RawValue = map.next_value()?;
             entries.push((key, raw.get()));
         }
         Ok(entries)
+    }
+}
+
+/// Reads a key without copying it, which `Cow` by itself would not.
+struct KeyVisitor;
+
+impl<'a> DeserializeSeed<'a> for KeyVisitor {
+    type Value = Cow<'a, str>;
+
+    fn deserialize<D: serde::Deserializer<'a>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'a> Visitor<'a> for KeyVisitor {
+    type Value = Cow<'a, str>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_borrowed_str<E>(self, key: &'a str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(key))
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(key.to_owned()))
     }
 }

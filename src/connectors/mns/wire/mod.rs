@@ -7,16 +7,20 @@
 mod document;
 mod messages;
 mod queues;
+mod receipts;
 
 pub use document::{WireError, escape, is_xml_text};
 pub use messages::{
-    ChangedVisibility, DeleteFailure, Delivery, Outgoing, Property, Sent, parse_changed_visibility,
-    parse_delete_failures, parse_deliveries, parse_handles, parse_notification, parse_outgoing, parse_sent,
-    write_changed_visibility, write_delete_failures, write_deliveries, write_handles, write_outgoing, write_sent,
+    Delivery, Outgoing, Property, Sent, parse_deliveries, parse_notification, parse_outgoing, parse_sent,
+    write_deliveries, write_outgoing, write_sent,
 };
 pub use queues::{
     QueueAttributes, QueueSettings, ServiceError, parse_attributes, parse_error, parse_settings, write_attributes,
     write_error, write_queue_list, write_settings,
+};
+pub use receipts::{
+    ChangedVisibility, DeleteFailure, parse_changed_visibility, parse_delete_failures, parse_handles,
+    write_changed_visibility, write_delete_failures, write_handles,
 };
 
 /// The namespace as requests write it (documentation, Python, Node and PHP SDKs).
