@@ -113,7 +113,7 @@ fn prepare(folder: &Path, endpoint: &str, listen: SocketAddr) -> io::Result<run:
         None,
     );
     let loaded = connectors::load(&discover(&[pipelines]).files, &environment);
-    for broken in loaded.iter().filter(|one| one.plan.is_none()) {
+    if let Some(broken) = loaded.iter().find(|one| one.plan.is_none()) {
         return Err(io::Error::other(broken.read.report.render(Style::Plain)));
     }
     let state = StateDir::open(&folder.join("state")).map_err(io::Error::other)?;

@@ -40,11 +40,13 @@ pub trait Encoder: Send {
     fn extension(&self) -> &'static str;
 }
 
+type Make<T> = fn(&Schema, &Options) -> Result<Box<T>, String>;
+
 /// One line of the table of formats.
 struct Format {
     name: &'static str,
-    decoder: fn(&Schema, &Options) -> Result<Box<dyn Decoder>, String>,
-    encoder: fn(&Schema, &Options) -> Result<Box<dyn Encoder>, String>,
+    decoder: Make<dyn Decoder>,
+    encoder: Make<dyn Encoder>,
 }
 
 static FORMATS: &[Format] = &[Format {

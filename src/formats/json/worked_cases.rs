@@ -177,8 +177,10 @@ fn bodies_have_flinks_results_in_all_three_modes() {
     }
 }
 
+type Pairs = Vec<(&'static str, &'static str)>;
+
 /// type, values it accepts with what they are written as, values it rejects
-fn type_table() -> Vec<(T, Vec<(&'static str, &'static str)>, Vec<&'static str>)> {
+fn type_table() -> Vec<(T, Pairs, Vec<&'static str>)> {
     let micros = "\"2024-02-09 10:11:12\"";
     vec![
         (
