@@ -1,5 +1,7 @@
 //! Bodies to rows.
 
+use simdutf8::compat::from_utf8;
+
 use super::{
     check,
     failure::excerpt,
@@ -70,7 +72,7 @@ impl Decoder {
     /// Reads a body that is not empty.
     fn row(&mut self, body: &[u8], rows: &mut RowsBuilder) -> Result<Decoded, Refused> {
         let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
-        let body = std::str::from_utf8(body).map_err(|error| Refused::body(format!("not UTF-8: {error}")))?;
+        let body = from_utf8(body).map_err(|error| Refused::body(format!("not UTF-8: {error}")))?;
         let start = body.trim_start_matches([' ', '\t', '\n', '\r']);
         if !start.starts_with('{') {
             return Err(Refused::body(not_an_object(start)));

@@ -178,7 +178,9 @@ fn bodies_have_flinks_results_in_all_three_modes() {
 }
 
 /// type, values it accepts with what they are written as, values it rejects
-fn type_table() -> Vec<(T, Vec<(&'static str, &'static str)>, Vec<&'static str>)> {
+type TypeCase = (T, Vec<(&'static str, &'static str)>, Vec<&'static str>);
+
+fn type_table() -> Vec<TypeCase> {
     let micros = "\"2024-02-09 10:11:12\"";
     vec![
         (
