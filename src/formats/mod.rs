@@ -40,6 +40,7 @@ pub trait Encoder: Send {
     fn extension(&self) -> &'static str;
 }
 
+/// Makes a decoder or encoder; the error says what the format cannot do with schema or options.
 type Make<T> = fn(&Schema, &Options) -> Result<Box<T>, String>;
 
 /// One line of the table of formats.

@@ -7,7 +7,9 @@
 mod decode;
 mod encode;
 mod failure;
+mod nested;
 mod number;
+mod object;
 pub mod options;
 mod plan;
 mod text;

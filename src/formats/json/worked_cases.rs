@@ -416,6 +416,15 @@ fn deep_nesting_does_not_overflow_the_stack() {
 }
 
 #[test]
+fn half_a_surrogate_pair_is_a_replacement_character() {
+    let schema = schema(vec![("id", nullable(T::Int)), ("name", nullable(STRING))]);
+    for options in [default_mode(), ignoring()] {
+        let (_, text) = decode(&schema, &options, br#"{"id":1,"name":"\ud800x","other":"\ud800"}"#).unwrap();
+        assert_eq!(text, "{\"id\":1,\"name\":\"\u{fffd}x\"}\n");
+    }
+}
+
+#[test]
 fn metadata_columns_are_left_to_others() {
     let mut schema = schema(vec![("id", nullable(T::Int)), ("name", nullable(STRING))]);
     schema.columns[0].metadata = Some("message-id".into());
