@@ -217,11 +217,13 @@ fn a_second_supervisor_on_the_same_state_is_refused_and_told_of_the_first() {
 
 #[test]
 fn a_store_that_cannot_be_read_is_refused_with_its_own_code_and_the_folder_named() {
+    let emulator = EmulatorProcess::start(&["--queue", "q"]);
     let mut place = Place::new();
-    place.define("q", &numbers("http://127.0.0.1:1", "q", &place.path("out"), QUICK));
-    fs::create_dir_all(place.path("state/store")).unwrap();
+    place.define("q", &numbers(&emulator.endpoint, "q", &place.path("out"), QUICK));
+    let mut supervisor = place.run();
+    supervisor.wait_for_state("q", "running");
+    assert_eq!(supervisor.stop(), 0);
     fs::write(place.path("state/store/db"), vec![0xA5u8; 1 << 20]).unwrap();
-    fs::write(place.path("state/store/conf"), "nonsense").unwrap();
     let output = place.run_command().stderr(std::process::Stdio::piped()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(65), "{text}");

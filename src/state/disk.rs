@@ -6,9 +6,6 @@ use std::{error::Error, fs::File, path::Path};
 /// Why the database cannot do what it was asked to.
 pub(super) type DiskError = Box<dyn Error + Send + Sync>;
 
-/// Takes one entry of a scan.
-pub(super) type Each<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), DiskError> + 'a;
-
 /// One key's new value, or its removal.
 pub(super) struct Change {
     pub(super) key: Vec<u8>,
