@@ -53,13 +53,16 @@ pub struct Controls {
     pub generation: Generation,
     /// Its actors.
     pub children: Vec<Child>,
-    drain: Recipient<Drain>,
+    poller: Addr<Poller>,
+    /// An actor ends when nobody holds its address. Held here, it ends only when it is ended, or by a fault of its
+    /// own, so that after a panic it is the one that panicked which is named.
+    _others: (Addr<Decoder>, Addr<DedupKeeper>, Addr<SinkWriter>, Addr<Checkpointer>),
 }
 
 impl Controls {
     /// Asks it to receive no more, finish what it has, and report [`Event::Drained`].
     pub fn drain(&self) {
-        self.drain.do_send(Drain);
+        self.poller.do_send(Drain);
     }
 }
 
@@ -139,6 +142,8 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
     let (to_poller, to_decoder, to_dedup) = (poller.address(), decoder.address(), dedup.address());
     let (to_sink, to_checkpointer) = (sink_writer.address(), checkpointer.address());
 
+    let others = (to_decoder.clone(), to_dedup.clone(), to_sink.clone(), to_checkpointer.clone());
+
     let retention = opened.facts.retention.unwrap_or(LONGEST_RETENTION);
 
     let actor = Checkpointer {
@@ -209,5 +214,5 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         work: poller::Work::default(),
     };
     children.push(child::start(poller::NAME, poller, actor));
-    Controls { generation, children, drain: to_poller.recipient() }
+    Controls { generation, children, poller: to_poller, _others: others }
 }
