@@ -7,6 +7,7 @@ use std::{
 };
 
 use actix::prelude::*;
+use tracing::Instrument;
 
 use super::{
     checkpointer::{self, Checkpointer},
@@ -26,7 +27,7 @@ use crate::{
     formats,
     model::{Credits, Fault, FaultKind, Generation, LaneId, RowsBuilder, Token},
     state::{Opened as Stored, Store},
-    telemetry::{Vitals, actor_span},
+    telemetry::{Vitals, actor_span, start_span},
 };
 
 /// Unknown retention: the longest a queue of the services can be set to, as of 2026.
@@ -69,7 +70,8 @@ impl Controls {
 /// Opens a generation on the current arbiter. What happens is reported, not answered.
 pub async fn open(seed: Seed) {
     let reporter = seed.reporter.clone();
-    match prepare(&seed).await {
+    let prepared = prepare(&seed).instrument(start_span(&seed.plan.name)).await;
+    match prepared {
         Ok(prepared) => reporter.event(Event::Running(wire(seed, prepared))),
         Err(fault) => reporter.fault("start", fault),
     }
@@ -105,7 +107,7 @@ async fn prepare(seed: &Seed) -> Result<Prepared, Fault> {
         && visibility <= plan.checkpoint.interval
     {
         tracing::warn!(
-            pipeline = %plan.name, visibility_timeout = ?visibility, checkpoint_interval = ?plan.checkpoint.interval,
+            visibility_timeout = ?visibility, checkpoint_interval = ?plan.checkpoint.interval,
             "the queue's visibility timeout should be longer than the checkpoint interval: messages are extended one by one"
         );
     }
