@@ -13,7 +13,8 @@ pub struct Ledger {
     entries: HashMap<Fingerprint, Entry>,
     /// Wanted and not under way; may hold ids that are gone again.
     pending: VecDeque<Fingerprint>,
-    under_way: usize,
+    /// Entries that are wanted.
+    wanted: usize,
 }
 
 struct Entry {
@@ -57,6 +58,7 @@ impl Ledger {
             && !entry.wanted
         {
             entry.wanted = true;
+            self.wanted += 1;
             if !entry.busy {
                 self.pending.push_back(id);
             }
@@ -74,14 +76,12 @@ impl Ledger {
                 taken.push((id, entry.receipt.clone()));
             }
         }
-        self.under_way += taken.len();
         taken
     }
 
     /// The service answered a delete that used `receipt`. If another delivery came in meanwhile, its receipt is
     /// the one that counts and the delete is done again with it (`false`); else the message is out of the ledger.
     pub fn answered(&mut self, id: Fingerprint, receipt: &Receipt) -> bool {
-        self.under_way = self.under_way.saturating_sub(1);
         match self.entries.get_mut(&id) {
             Some(entry) if entry.receipt.is_newer_than(receipt) => {
                 entry.busy = false;
@@ -89,15 +89,16 @@ impl Ledger {
                 false
             }
             _ => {
-                self.entries.remove(&id);
+                let removed = self.entries.remove(&id);
+                self.wanted -= usize::from(removed.is_some_and(|entry| entry.wanted));
                 true
             }
         }
     }
 
-    /// Whether nothing wanted is left to send and nothing is under way.
+    /// Whether no delete is left to send or under way; one that waits for an extension is left to send.
     pub fn is_idle(&self) -> bool {
-        self.under_way == 0 && !self.pending.iter().any(|id| self.entries.contains_key(id))
+        self.wanted == 0
     }
 
     /// Up to `most` messages that are neither wanted nor busy and whose delivery runs out within `within`. Each is
@@ -179,6 +180,7 @@ mod tests {
         assert_eq!(extending.len(), 1);
         ledger.want(ID);
         assert!(ledger.take(16).is_empty(), "the extension is still under way");
+        assert!(!ledger.is_idle(), "its delete is still to come");
         ledger.extended(ID, Some(receipt("extended", 9_000)), now);
         assert_eq!(ledger.take(16), vec![(ID, receipt("extended", 9_000))]);
         assert!(ledger.take_expiring(now, Duration::from_secs(60), 4).is_empty(), "the delete is under way");
