@@ -27,6 +27,8 @@ use crate::{
 };
 
 pub const NAME: &str = "sink-writer";
+/// The calls of a sink that are retried.
+pub const OPERATIONS: [&str; 3] = ["write", "prepare", "commit"];
 
 /// See the module.
 pub struct SinkWriter {
