@@ -1,5 +1,7 @@
 //! The layers of ARCHITECTURE.md: imports point downwards only, and only three modules know an actor.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on says so")]
+
 use std::{
     fs,
     path::{Path, PathBuf},

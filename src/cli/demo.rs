@@ -1,9 +1,229 @@
-//! `queuewarden demo`
-use super::Exit;
-/// x
+//! `queuewarden demo`: an emulator, a producer and two pipelines in one process, talking over loopback TCP.
+
+use std::{
+    ffi::OsString,
+    fs,
+    io::{self, Write},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use chrono::Utc;
+use serde_json::json;
+
+use super::{Exit, run};
+use crate::{
+    connectors::{
+        self,
+        mns::{
+            client::{Client, Credentials},
+            wire::{Outgoing, QueueSettings},
+        },
+    },
+    definition::{Environment, Style, discover},
+    emulator,
+    model::Fault,
+    state::StateDir,
+    supervisor::{self, Handle},
+};
+
+/// The definitions it runs: those of the repository's `pipelines/`.
+const DEFINITIONS: [(&str, &str); 2] = [
+    ("oss-created.yaml", include_str!("../../pipelines/oss-created.yaml")),
+    ("orders.yaml", include_str!("../../pipelines/orders.yaml")),
+];
+const QUEUES: [&str; 2] = ["oss-events", "orders"];
+const KEY_ID: &str = "demo";
+const KEY_SECRET: &str = "demo-secret";
+/// What the producer sends a second: enough to see, few enough to read.
+const EVENTS_A_SECOND: u64 = 20;
+const ORDERS_A_SECOND: u64 = 2;
+
+/// What `demo` takes.
 #[derive(clap::Args)]
-pub struct Args {}
-/// x
-pub fn run(_: Args) -> Exit {
-    Exit::Done
+pub struct Args {
+    /// Where /metrics and /api/pipelines are served; port 0 takes a free one.
+    #[arg(long, env = "QUEUEWARDEN_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:9870")]
+    listen: SocketAddr,
+    /// Where the emulator listens; port 0 takes a free one.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9871")]
+    mns: SocketAddr,
+}
+
+/// Runs until SIGINT or SIGTERM.
+pub fn run(args: Args) -> Exit {
+    // The emulator and the producer have threads of their own, as they would have processes of their own.
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed("the demo cannot start", &error),
+    };
+    let emulator = match runtime.block_on(start_emulator(args.mns)) {
+        Ok(emulator) => emulator,
+        Err(error) => return failed(&format!("the emulator cannot listen on {}", args.mns), &error),
+    };
+    let endpoint = emulator.endpoint();
+    let folder = match tempfile::Builder::new().prefix("queuewarden-demo-").tempdir() {
+        // Left in place: what the demo wrote is there to be looked at.
+        Ok(folder) => folder.keep(),
+        Err(error) => return failed("no temporary folder", &error),
+    };
+    let config = match prepare(&folder, &endpoint, args.listen) {
+        Ok(config) => config,
+        Err(error) => return failed("the demo cannot be prepared", &error),
+    };
+    runtime.spawn(produce(endpoint.clone()));
+    supervisor::block_on(run::serve(config, move |address, handle| {
+        introduce(&folder, &endpoint, address);
+        runtime.spawn(async move {
+            let _emulator = emulator;
+            tell(handle).await;
+        });
+        // Its threads end with the process.
+        std::mem::forget(runtime);
+    }))
+}
+
+fn failed(what: &str, error: &dyn std::error::Error) -> Exit {
+    eprintln!("error: {what}: {error}");
+    Exit::System
+}
+
+async fn start_emulator(mns: SocketAddr) -> io::Result<emulator::Emulator> {
+    let credentials = Some(emulator::AccessKey { id: KEY_ID.into(), secret: KEY_SECRET.into() });
+    let queues = QUEUES.map(str::to_owned).to_vec();
+    emulator::start(emulator::Config { mns, credentials, queues, ..emulator::Config::default() }).await
+}
+
+fn prepare(folder: &Path, endpoint: &str, listen: SocketAddr) -> io::Result<run::Config> {
+    let pipelines = folder.join("pipelines");
+    fs::create_dir(&pipelines)?;
+    for (name, text) in DEFINITIONS {
+        fs::write(pipelines.join(name), text)?;
+    }
+    let (out, endpoint) = (folder.join("out").into_os_string(), endpoint.to_owned());
+    let environment = Environment::new(
+        move |name| match name {
+            "MNS_ENDPOINT" => Some(OsString::from(&endpoint)),
+            "MNS_ACCESS_KEY_ID" => Some(KEY_ID.into()),
+            "MNS_ACCESS_KEY_SECRET" => Some(KEY_SECRET.into()),
+            "OUT" => Some(out.clone()),
+            _ => None,
+        },
+        None,
+    );
+    let loaded = connectors::load(&discover(&[pipelines]).files, &environment);
+    if let Some(broken) = loaded.iter().find(|one| one.plan.is_none()) {
+        return Err(io::Error::other(broken.read.report.render(Style::Plain)));
+    }
+    let state = StateDir::open(&folder.join("state")).map_err(io::Error::other)?;
+    Ok(run::Config { loaded, state, listen, shutdown_deadline: Duration::from_millis(1500), threads: 1 })
+}
+
+fn introduce(folder: &Path, endpoint: &str, address: SocketAddr) {
+    say(&format!(
+        "queuewarden demo
+  emulator   {endpoint}  ({EVENTS_A_SECOND} OSS events and {ORDERS_A_SECOND} orders a second are sent to it)
+  pipelines  oss-created -> {out}
+             orders -> this terminal
+  look at    http://{address}/api/pipelines
+             http://{address}/metrics
+  folder     {folder}  (left there when the demo ends)
+  Ctrl-C ends it.
+",
+        out = PathBuf::from(folder).join("out/oss-created").display(),
+        folder = folder.display(),
+    ));
+}
+
+fn say(text: &str) {
+    // A reader that has gone is no reason to stop.
+    let _closed = writeln!(io::stdout().lock(), "{text}");
+}
+
+/// One line a second.
+async fn tell(handle: Handle) {
+    let mut tick = tokio::time::interval(Duration::from_secs(1));
+    loop {
+        tick.tick().await;
+        let parts: Vec<String> = handle
+            .pipelines()
+            .into_iter()
+            .map(|pipeline| {
+                let counts = &pipeline.counts;
+                let checkpoint = pipeline.last_checkpoint.as_ref().map_or(0, |last| last.epoch);
+                format!(
+                    "{} {}: {} received, {} written, {} deleted, checkpoint {checkpoint}",
+                    pipeline.name,
+                    pipeline.state.name(),
+                    counts.received,
+                    counts.rows_written,
+                    counts.deleted,
+                )
+            })
+            .collect();
+        say(&format!("{}  {}", Utc::now().format("%H:%M:%S"), parts.join("  |  ")));
+    }
+}
+
+/// Sends events and orders until the process ends.
+async fn produce(endpoint: String) {
+    if let Err(fault) = try_produce(&endpoint).await {
+        say(&format!("the producer stopped: {fault}"));
+    }
+}
+
+async fn try_produce(endpoint: &str) -> Result<(), Fault> {
+    let credentials =
+        Credentials { access_key_id: KEY_ID.into(), access_key_secret: KEY_SECRET.into(), security_token: None };
+    let client = Client::new(endpoint, credentials)?;
+    for queue in QUEUES {
+        client.create_queue(queue, &QueueSettings::default()).await?;
+    }
+    let mut tick = tokio::time::interval(Duration::from_secs(1));
+    for second in 0.. {
+        tick.tick().await;
+        let events = (0..EVENTS_A_SECOND).map(|n| outgoing(&oss_event(second * EVENTS_A_SECOND + n)));
+        for batch in events.collect::<Vec<_>>().chunks(16) {
+            client.send("oss-events", batch).await?;
+        }
+        let orders: Vec<_> = (0..ORDERS_A_SECOND).map(|n| outgoing(&order(second * ORDERS_A_SECOND + n))).collect();
+        client.send("orders", &orders).await?;
+    }
+    Ok(())
+}
+
+fn outgoing(body: &serde_json::Value) -> Outgoing {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    // As OSS and Alibaba's Java and Python SDKs send it.
+    Outgoing { body: STANDARD.encode(body.to_string()), ..Outgoing::default() }
+}
+
+fn oss_event(n: u64) -> serde_json::Value {
+    let now = Utc::now().format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+    json!({"events": [{
+        "eventName": "ObjectCreated:PutObject", "eventSource": "acs:oss", "eventTime": now, "eventVersion": "1.0",
+        "region": "cn-hangzhou",
+        "oss": {
+            "bucket": {"arn": "acs:oss:cn-hangzhou:1234567890:photos", "name": "photos", "ownerIdentity": "1234567890",
+                "virtualBucket": ""},
+            "object": {"deltaSize": 1000 + n, "eTag": format!("{n:032X}"), "key": format!("2026/照片-{n}.jpg"),
+                "size": 1000 + n},
+            "ossSchemaVersion": "1.0", "ruleId": "created"
+        },
+        "requestParameters": {"sourceIPAddress": "192.0.2.1"},
+        "responseElements": {"requestId": format!("{n:024X}")},
+        "userIdentity": {"principalId": "1234567890"}
+    }]})
+}
+
+fn order(n: u64) -> serde_json::Value {
+    let customer = if n.is_multiple_of(2) { "Ada" } else { "Grace" };
+    json!({
+        "id": n,
+        "customer": customer,
+        "amount": format!("{}.{:02}", 10 + n % 90, n % 100),
+        "placed": Utc::now().format("%Y-%m-%d %H:%M:%S%.3f").to_string(),
+        "items": [{"sku": format!("SKU-{}", n % 7), "quantity": 1 + n % 3}],
+    })
 }

@@ -29,7 +29,7 @@ pub struct Args {
     /// The folder of files that ${secret_values.NAME} reads.
     #[arg(long, env = "QUEUEWARDEN_SECRETS_DIR", value_name = "DIR")]
     secrets_dir: Option<PathBuf>,
-    /// Do not start at all if a definition is not valid.
+    /// Do not start at all if a definition is not valid, or cannot be looked at.
     #[arg(long, env = "QUEUEWARDEN_STRICT")]
     strict: bool,
     /// Seconds that a stop may take before what is unfinished is cut off (it is read again).
@@ -56,6 +56,9 @@ pub fn run(args: Args) -> Exit {
     }
     if args.strict && loaded.iter().any(|pipeline| pipeline.plan.is_none()) {
         return Exit::Definition;
+    }
+    if args.strict && !found.problems.is_empty() {
+        return Exit::NoInput;
     }
     let state = match StateDir::open(&args.state) {
         Ok(state) => state,
@@ -111,7 +114,7 @@ pub(super) async fn serve(config: Config, running: impl FnOnce(SocketAddr, super
         incarnation: state.incarnation().to_owned(),
         metrics,
     };
-    let supervision = supervisor::start(loaded.into_iter().filter_map(member).collect(), settings);
+    let supervision = supervisor::start(loaded.into_iter().map(member).collect(), settings);
     let admin = match admin::serve(listen, supervision.handle.clone()) {
         Ok(admin) => admin,
         Err(error) => return system_error(&format!("cannot listen on {listen}"), &error),
@@ -158,16 +161,12 @@ async fn drain(
     }
 }
 
-/// A broken definition is a Failed pipeline, if its file's name can be one.
-fn member(loaded: Loaded) -> Option<Member> {
+/// A broken definition is a Failed pipeline.
+fn member(loaded: Loaded) -> Member {
     let file = loaded.read.file.display().to_string();
-    let Some(name) = loaded.name() else {
-        tracing::error!(file, "the definition is not valid, and its file's name cannot be a pipeline's");
-        return None;
-    };
     let plan =
         loaded.plan.ok_or_else(|| format!("the definition is not valid:\n{}", loaded.read.report.render(Style::Line)));
-    Some(Member { name, plan, file })
+    Member { name: loaded.name, plan, file }
 }
 
 fn system_error(what: &str, error: &dyn std::error::Error) -> Exit {

@@ -1,80 +1,152 @@
 //! Definitions from files to plans, with what can only be checked across them.
 
-use std::{collections::HashMap, path::PathBuf};
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    path::{Component, Path, PathBuf},
+};
 
-use super::{Plan, REGISTRY, filesystem, resolve};
+use super::{Plan, REGISTRY, filesystem, mns, resolve};
 use crate::{
-    definition::{self, At, Diagnostic, Environment, OptionSpec},
-    model::PipelineName,
+    definition::{self, At, Diagnostic, Environment, PipelineDefinition},
+    model::{PipelineName, SourceIdentity},
 };
 
 /// A definition that has been read, checked and resolved.
 pub struct Loaded {
+    /// The pipeline's name. No two have one: a broken definition that declares none, or another's, has one made of
+    /// its file's.
+    pub name: PipelineName,
     /// The file, what it declares, and what is wrong with it.
     pub read: definition::Loaded,
     /// What it becomes; `None` if anything in it is an error.
     pub plan: Option<Plan>,
 }
 
-impl Loaded {
-    /// The pipeline's name; for a broken definition the file's, as far as it can be a name.
-    pub fn name(&self) -> Option<PipelineName> {
-        match &self.plan {
-            Some(plan) => Some(plan.name.clone()),
-            None => PipelineName::new(&self.read.fallback_name()).ok(),
-        }
-    }
-
-    fn refuse(&mut self, diagnostic: Diagnostic) {
-        self.read.add([diagnostic]);
-        self.plan = None;
-    }
+/// What only one pipeline may have.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Claim {
+    Name(PipelineName),
+    Queue(SourceIdentity),
+    Folder(PathBuf),
 }
 
-/// Reads, checks and resolves files. Two pipelines on one queue, or on one folder, are an error of the later one.
+/// Reads, checks and resolves files. A name, a queue or a folder that an earlier pipeline has is an error of the
+/// later one. Blocks.
 pub fn load(files: &[PathBuf], environment: &Environment) -> Vec<Loaded> {
-    let mut sources: HashMap<String, PathBuf> = HashMap::new();
-    let mut targets: HashMap<String, PathBuf> = HashMap::new();
-    let mut all = Vec::new();
-    for read in definition::load(files, &REGISTRY, environment) {
-        let mut loaded = Loaded { read, plan: None };
-        match loaded.read.definition.as_ref().map(resolve::resolve) {
-            Some(Ok(plan)) => loaded.plan = Some(plan),
-            Some(Err(diagnostic)) => loaded.refuse(diagnostic),
-            None => {}
+    let mut claimed: HashMap<Claim, PathBuf> = HashMap::new();
+    let read: Vec<_> = files.iter().map(|file| read(file, environment, &mut claimed)).collect();
+    let mut names: HashSet<_> = read.iter().filter_map(|(_, plan)| Some(plan.as_ref()?.name.clone())).collect();
+    let named = read.into_iter().map(|(read, plan)| {
+        let name = plan.as_ref().map_or_else(|| name_to_show(&read, &mut names), |plan| plan.name.clone());
+        Loaded { name, read, plan }
+    });
+    named.collect()
+}
+
+fn read(
+    file: &Path,
+    environment: &Environment,
+    claimed: &mut HashMap<Claim, PathBuf>,
+) -> (definition::Loaded, Option<Plan>) {
+    let mut read = definition::load_file(file, &REGISTRY, environment);
+    let Some(definition) = &read.definition else { return (read, None) };
+    let plan = match resolve::resolve(definition) {
+        Ok(plan) => plan,
+        Err(diagnostic) => {
+            read.add([*diagnostic]);
+            return (read, None);
         }
-        alone_on_its_queue(&mut loaded, &mut sources);
-        alone_in_its_folder(&mut loaded, &mut targets);
-        all.push(loaded);
+    };
+    let claims = claims(definition, &plan);
+    let taken = claims.iter().filter_map(|claim| Some(taken(claim, definition, claimed.get(claim)?)));
+    let taken: Vec<_> = taken.collect();
+    if taken.is_empty() {
+        claimed.extend(claims.into_iter().map(|claim| (claim, file.to_owned())));
+        return (read, Some(plan));
     }
-    all
+    read.add(taken);
+    (read, None)
 }
 
-fn alone_on_its_queue(loaded: &mut Loaded, seen: &mut HashMap<String, PathBuf>) {
-    let (Some(plan), Some(definition)) = (&loaded.plan, &loaded.read.definition) else { return };
-    if let Some(first) = seen.insert(plan.source_identity.0.clone(), loaded.read.file.clone()) {
-        let place = definition.source.at(At::Option(queue_option(definition.source.connector)));
-        let diagnostic = Diagnostic::error(format!("another pipeline reads this queue ({})", plan.source_identity))
-            .at(place)
-            .help(format!("it is declared in {}; two readers would take each other's messages", first.display()));
-        loaded.refuse(diagnostic);
+fn claims(definition: &PipelineDefinition, plan: &Plan) -> Vec<Claim> {
+    let mut claims = vec![Claim::Name(plan.name.clone()), Claim::Queue(plan.source_identity.clone())];
+    if definition.sink.connector == filesystem::TABLE.name {
+        claims.push(Claim::Folder(real_path(Path::new(&plan.sink_identity.target))));
+    }
+    claims
+}
+
+/// Repeats neither queue nor path: either may have come from a secret.
+fn taken(claim: &Claim, definition: &PipelineDefinition, first: &Path) -> Diagnostic {
+    let (message, place, why) = match claim {
+        Claim::Name(name) => {
+            (format!("another pipeline is called `{name}`"), definition.name_place, "each needs a name of its own")
+        }
+        Claim::Queue(_) => (
+            "another pipeline reads this queue".to_owned(),
+            Some(definition.source.at(At::Option(&mns::QUEUE_NAME))),
+            "two readers would take each other's messages",
+        ),
+        Claim::Folder(_) => (
+            "another pipeline writes to this folder".to_owned(),
+            Some(definition.sink.at(At::Option(&filesystem::PATH))),
+            "each needs a folder of its own",
+        ),
+    };
+    let mut diagnostic = Diagnostic::error(message).help(format!("it is declared in {}; {why}", first.display()));
+    diagnostic.span = place;
+    diagnostic
+}
+
+/// An absolute path with links and `..` followed, as far as it exists.
+fn real_path(path: &Path) -> PathBuf {
+    let existing = path.ancestors().find_map(|ancestor| Some((ancestor, fs::canonicalize(ancestor).ok()?)));
+    let Some((ancestor, mut real)) = existing else { return path.to_owned() };
+    for component in path.strip_prefix(ancestor).unwrap_or(path).components() {
+        match component {
+            // Nothing that does not exist yet is a link.
+            Component::ParentDir => {
+                real.pop();
+            }
+            other => real.push(other),
+        }
+    }
+    real
+}
+
+/// What a broken definition is shown as.
+fn name_to_show(read: &definition::Loaded, names: &mut HashSet<PipelineName>) -> PipelineName {
+    let stem = read.file.file_stem().unwrap_or_default().to_string_lossy();
+    let mut candidates = read.name.clone().into_iter().chain([PipelineName::resembling(&stem)]);
+    let mut name = candidates.find(|name| !names.contains(name));
+    let mut number = 2_u64;
+    loop {
+        if let Some(free) = name.filter(|name| names.insert(name.clone())) {
+            return free;
+        }
+        name = Some(PipelineName::resembling(&format!("{number}-{stem}")));
+        number += 1;
     }
 }
 
-fn queue_option(_connector: &str) -> &'static OptionSpec {
-    &super::mns::QUEUE_NAME
-}
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
 
-fn alone_in_its_folder(loaded: &mut Loaded, seen: &mut HashMap<String, PathBuf>) {
-    let (Some(plan), Some(definition)) = (&loaded.plan, &loaded.read.definition) else { return };
-    if definition.sink.connector != filesystem::TABLE.name {
-        return;
-    }
-    if let Some(first) = seen.insert(plan.sink_identity.target.clone(), loaded.read.file.clone()) {
-        let place = definition.sink.at(At::Option(&filesystem::PATH));
-        let diagnostic = Diagnostic::error(format!("another pipeline writes to {}", plan.sink_identity.target))
-            .at(place)
-            .help(format!("it is declared in {}; each needs a folder of its own", first.display()));
-        loaded.refuse(diagnostic);
+    use super::*;
+
+    #[test]
+    fn a_real_path_is_the_same_before_and_after_it_is_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        fs::create_dir(root.join("real")).unwrap();
+        symlink("real", root.join("link")).unwrap();
+        for path in ["real/a/b", "link/a/b", "link/../real/a/b", "real/x/../a/./b", "real/../link/a/b"] {
+            assert_eq!(real_path(&root.join(path)), root.join("real/a/b"), "{path}");
+        }
+        fs::create_dir_all(root.join("real/a/b")).unwrap();
+        fs::create_dir(root.join("real/x")).unwrap();
+        assert_eq!(real_path(&root.join("link/x/../a/b")), root.join("real/a/b"));
     }
 }

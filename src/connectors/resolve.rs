@@ -1,6 +1,6 @@
 //! From a checked definition to a plan: the one place that knows which connector's code a name stands for.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use super::{
     Plan, RowShape, blackhole, filesystem, mns,
@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Builds the plan. What cannot be built is answered with its place in the definition.
-pub fn resolve(definition: &PipelineDefinition) -> Result<Plan, Diagnostic> {
+pub fn resolve(definition: &PipelineDefinition) -> Result<Plan, Box<Diagnostic>> {
     let (source_identity, source) = source(&definition.source)?;
     let (sink_identity, sink) = sink(&definition.sink)?;
     Ok(Plan {
@@ -36,23 +36,28 @@ pub fn resolve(definition: &PipelineDefinition) -> Result<Plan, Diagnostic> {
     })
 }
 
-fn unknown(endpoint: &Endpoint) -> Diagnostic {
-    Diagnostic::error(format!("`{}` is not a {} here", endpoint.connector, endpoint.role.name()))
-        .at(endpoint.at(At::Connector))
+fn unknown(endpoint: &Endpoint) -> Box<Diagnostic> {
+    let message = format!("`{}` is not a {} here", endpoint.connector, endpoint.role.name());
+    refuse(message, endpoint, At::Connector)
+}
+
+fn refuse(message: impl Into<String>, endpoint: &Endpoint, part: At<'_>) -> Box<Diagnostic> {
+    Box::new(Diagnostic::error(message).at(endpoint.at(part)))
 }
 
 fn format_name(endpoint: &Endpoint) -> &'static str {
     endpoint.format.as_ref().map_or("", |format| format.name)
 }
 
-fn source(endpoint: &Endpoint) -> Result<(SourceIdentity, Make<Arc<dyn Source>>), Diagnostic> {
+type MakeSource = Make<Arc<dyn Source>>;
+
+fn source(endpoint: &Endpoint) -> Result<(SourceIdentity, MakeSource), Box<Diagnostic>> {
     if endpoint.connector != mns::TABLE.name {
         return Err(unknown(endpoint));
     }
     let (options, format) = (endpoint.options.clone(), format_name(endpoint));
     let make = move || mns::MnsSource::new(&options, format).map(|source| Arc::new(source) as Arc<dyn Source>);
-    let identity =
-        make().map_err(|fault| Diagnostic::error(fault.to_string()).at(endpoint.at(At::Section)))?.identity();
+    let identity = make().map_err(|fault| refuse(fault.to_string(), endpoint, At::Section))?.identity();
     Ok((identity, Arc::new(make)))
 }
 
@@ -89,7 +94,7 @@ fn metadata(endpoint: &Endpoint) -> Arc<[(usize, usize)]> {
         .collect()
 }
 
-fn sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Diagnostic> {
+fn sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>> {
     let name = endpoint.connector;
     if name == filesystem::TABLE.name {
         return filesystem_sink(endpoint);
@@ -104,12 +109,14 @@ fn sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Diagnostic> {
     Ok((SinkIdentity { connector: name.to_owned(), target: "-".to_owned() }, make))
 }
 
-fn filesystem_sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Diagnostic> {
-    let place = endpoint.at(At::Option(&filesystem::PATH));
-    let path = std::path::absolute(endpoint.options.path(&filesystem::PATH))
-        .map_err(|error| Diagnostic::error(format!("`path` cannot be made absolute: {error}")).at(place))?;
+fn filesystem_sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>> {
+    let refuse = |message: String| refuse(message, endpoint, At::Option(&filesystem::PATH));
+    let absolute = std::path::absolute(endpoint.options.path(&filesystem::PATH))
+        .map_err(|error| refuse(format!("`path` cannot be made absolute: {error}")))?;
+    // Without a slash at the end: `out` and `out/` are one target, also to the tokens of an earlier definition.
+    let path: PathBuf = absolute.components().collect();
     let Some(target) = path.to_str().map(str::to_owned) else {
-        return Err(Diagnostic::error("`path` is not UTF-8").at(place));
+        return Err(refuse("`path` is not UTF-8".to_owned()));
     };
     let (format, schema) = (format_name(endpoint), endpoint.schema.clone());
     let options = endpoint.format.as_ref().map(|format| format.options.clone()).unwrap_or_default();

@@ -152,19 +152,8 @@ pub(super) fn read_endpoint(
         check_insert(source, sink, &places.schema, report);
     }
 
-    let mut options = Checked::default();
-    let mut format_options = Checked::default();
-    if let Some(tables) = tables {
-        let mut all: Vec<&'static OptionTable> = vec![tables.options];
-        all.extend(format.map(|format| format.options));
-        let elsewhere = |key: &str| belongs_elsewhere(role, key, connector, registry);
-        let keys = Keys { words: &["connector", "format", "schema"], tables: &all, elsewhere: &elsewhere };
-        let meant = check_keys(section, &keys, report);
-        options = check_table(tables.options, section, &meant, report);
-        if let Some(format) = format {
-            format_options = check_table(format.options, section, &meant, report);
-        }
-    }
+    let elsewhere = |key: &str| belongs_elsewhere(role, key, connector, registry);
+    let (options, format_options) = read_options(section, tables, format, &elsewhere, report);
     places.options = options.places;
     places.options.extend(format_options.places);
 
@@ -173,7 +162,9 @@ pub(super) fn read_endpoint(
     let (Some(connector), Some(tables), Some(columns)) = (connector, tables, &schema) else {
         return ReadEndpoint { endpoint: None, schema };
     };
-    if report.errors() > before {
+    // What could not even be read was reported before, and leaves no value to look at.
+    let broken = section.entries.iter().any(|entry| matches!(entry.value.value, Value::Broken));
+    if broken || report.errors() > before {
         return ReadEndpoint { endpoint: None, schema };
     }
     let endpoint = Endpoint {
@@ -188,6 +179,25 @@ pub(super) fn read_endpoint(
     cross_check(&endpoint, tables, format, report);
     let good = report.errors() == before;
     ReadEndpoint { endpoint: good.then_some(endpoint), schema }
+}
+
+/// The options of the connector and those of the format, from one section.
+fn read_options(
+    section: Section<'_>,
+    tables: Option<&RoleTables>,
+    format: Option<&FormatTables>,
+    elsewhere: &dyn Fn(&str) -> Option<String>,
+    report: &mut Report,
+) -> (Checked, Checked) {
+    // Of an unknown connector nobody can say which options it has.
+    let Some(tables) = tables else { return Default::default() };
+    let all: Vec<&'static OptionTable> =
+        std::iter::once(tables.options).chain(format.map(|format| format.options)).collect();
+    let keys = Keys { words: &["connector", "format", "schema"], tables: &all, elsewhere };
+    let meant = check_keys(section, &keys, report);
+    let options = check_table(tables.options, section, &meant, report);
+    let of_format = format.map(|format| check_table(format.options, section, &meant, report));
+    (options, of_format.unwrap_or_default())
 }
 
 fn cross_check(endpoint: &Endpoint, tables: &RoleTables, format: Option<&FormatTables>, report: &mut Report) {
@@ -349,4 +359,71 @@ fn belongs_elsewhere(
     let (connector, other) = connector.and_then(|connector| Some((connector, role.other().of(connector)?)))?;
     let (this, that) = (role.name(), role.other().name());
     other.options.find(key).map(|_| format!("`{}` has it as a {that}, not as a {this}", connector.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::{
+        definition::{Environment, Loaded, MetadataKey, Style, load_text, no_check},
+        model::LogicalType,
+    };
+
+    static NOTHING: OptionTable = OptionTable { name: "nothing", options: &[] };
+    static JSON: FormatTables =
+        FormatTables { name: "json", options: &NOTHING, check_source: no_check, check_sink: no_check };
+    static CSV: FormatTables =
+        FormatTables { name: "csv", options: &NOTHING, check_source: no_check, check_sink: no_check };
+    const MAYBE: MetadataKey =
+        MetadataKey { name: "maybe", logical: LogicalType::VarChar(None), nullable: true, doc: "" };
+    static SOURCE: ConnectorTables = ConnectorTables {
+        name: "in",
+        source: Some(RoleTables {
+            options: &NOTHING,
+            format: FormatUse::Required(&["json", "csv"]),
+            metadata: &[MAYBE],
+            check: no_check,
+        }),
+        sink: None,
+    };
+    static SINK: ConnectorTables = ConnectorTables {
+        name: "out",
+        source: None,
+        sink: Some(RoleTables {
+            options: &NOTHING,
+            format: FormatUse::Defaulted(&["json"]),
+            metadata: &[],
+            check: no_check,
+        }),
+    };
+    static REGISTRY: Registry = Registry { connectors: &[&SOURCE, &SINK], formats: &[&JSON, &CSV] };
+
+    fn load(m: &str, sink: &str) -> Loaded {
+        let source = format!("{{connector: in, format: csv, schema: {{a: STRING, m: {m}}}}}");
+        let text = format!("source: {source}\nsink: {sink}\n");
+        load_text(Path::new("p.yaml"), &text, &REGISTRY, &Environment::new(|_| None, None))
+    }
+
+    #[test]
+    fn a_format_may_have_a_default() {
+        let definition = load("STRING METADATA FROM 'maybe'", "{connector: out}").definition.unwrap();
+        assert_eq!(definition.source.format.map(|format| format.name), Some("csv"));
+        assert_eq!(definition.sink.format.map(|format| format.name), Some("json"));
+    }
+
+    #[test]
+    fn a_format_that_others_have_is_told_apart_from_one_that_nobody_has() {
+        let told = load("INT", "{connector: out, format: csv}").report.render(Style::Line);
+        let expected = "error: `out` does not go with the format `csv`; expected the name of a format: `json`\n";
+        assert_eq!(told, format!("p.yaml:2:32: {expected}"));
+    }
+
+    #[test]
+    fn metadata_that_may_be_null_fills_no_column_that_may_not() {
+        let told = load("STRING NOT NULL METADATA FROM 'maybe'", "{connector: out}").report.render(Style::Line);
+        let expected = "error: `m` is NOT NULL, but the metadata `maybe` may be null";
+        assert!(told.starts_with(&format!("p.yaml:1:61: {expected}")), "{told}");
+    }
 }

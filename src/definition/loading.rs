@@ -1,7 +1,6 @@
 //! From a file to a checked definition.
 
 use std::{
-    collections::BTreeMap,
     io::Read,
     path::{Path, PathBuf},
 };
@@ -9,7 +8,7 @@ use std::{
 use super::{
     diagnostics::{Diagnostic, Report},
     located,
-    pipeline::{PipelineDefinition, read_pipeline},
+    pipeline::{PipelineDefinition, ReadPipeline, read_pipeline},
     registry::Registry,
     substitute::{Environment, substitute},
 };
@@ -23,6 +22,8 @@ pub const LARGEST_FILE: u64 = 256 << 10;
 pub struct Loaded {
     /// The file.
     pub file: PathBuf,
+    /// The pipeline's name, if that is valid, whatever else is wrong.
+    pub name: Option<PipelineName>,
     /// What it declares; `None` if anything in it is an error.
     pub definition: Option<PipelineDefinition>,
     /// What is wrong with it.
@@ -37,29 +38,6 @@ impl Loaded {
             self.definition = None;
         }
     }
-
-    /// What the pipeline would be called if the file were valid: for showing that it is not.
-    pub fn fallback_name(&self) -> String {
-        self.file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
-    }
-}
-
-/// Reads and checks files, in order. A name that an earlier one of them has is an error of the later one.
-pub fn load(files: &[PathBuf], registry: &Registry, environment: &Environment) -> Vec<Loaded> {
-    let mut loaded: Vec<_> = files.iter().map(|file| load_file(file, registry, environment)).collect();
-    let mut names: BTreeMap<PipelineName, PathBuf> = BTreeMap::new();
-    for one in &mut loaded {
-        let Some(definition) = &one.definition else { continue };
-        if let Some(first) = names.get(&definition.name) {
-            let mut diagnostic = Diagnostic::error(format!("another pipeline is called `{}`", definition.name))
-                .help(format!("it is declared in {}; each needs a name of its own", first.display()));
-            diagnostic.span = definition.name_place;
-            one.add([diagnostic]);
-        } else {
-            names.insert(definition.name.clone(), one.file.clone());
-        }
-    }
-    loaded
 }
 
 /// Reads and checks one file.
@@ -69,7 +47,7 @@ pub fn load_file(file: &Path, registry: &Registry, environment: &Environment) ->
         Err(diagnostic) => {
             let mut report = Report::new(file, "");
             report.push(*diagnostic);
-            Loaded { file: file.to_owned(), definition: None, report }
+            Loaded { file: file.to_owned(), name: None, definition: None, report }
         }
     }
 }
@@ -77,11 +55,12 @@ pub fn load_file(file: &Path, registry: &Registry, environment: &Environment) ->
 /// Checks a text as if it stood in `file`.
 pub fn load_text(file: &Path, text: &str, registry: &Registry, environment: &Environment) -> Loaded {
     let mut report = Report::new(file, text);
-    let definition = located::read(text, &mut report).and_then(|mut root| {
+    let read = located::read(text, &mut report).map(|mut root| {
         substitute(&mut root, environment, &mut report);
         read_pipeline(&root, file, registry, &mut report)
     });
-    Loaded { file: file.to_owned(), definition, report }
+    let ReadPipeline { name, definition } = read.unwrap_or_default();
+    Loaded { file: file.to_owned(), name, definition, report }
 }
 
 fn read_text(file: &Path) -> Result<String, Box<Diagnostic>> {

@@ -20,7 +20,7 @@ mod values;
 pub use diagnostics::{Diagnostic, MASK, Report, Severity, Style};
 pub use endpoint::{At, Endpoint, FormatDefinition, Role};
 pub use folder::{Discovered, discover};
-pub use loading::{LARGEST_FILE, Loaded, load, load_file, load_text};
+pub use loading::{LARGEST_FILE, Loaded, load_file, load_text};
 pub use located::{Located, Span};
 pub use options::{OptionKind, OptionSpec, OptionTable, OptionValue, Options};
 pub use pipeline::{CheckpointDefinition, OnError, PipelineDefinition, RestartDefinition};

@@ -77,14 +77,18 @@ pub enum OnError {
 /// Keys of a definition that are mappings.
 const MAPPINGS: [&str; 6] = ["source", "sink", "checkpoint", "restart", "batch", "credits"];
 
-/// Checks a substituted document against the registry. Answers a definition only if nothing in it is an error.
-pub(super) fn read_pipeline(
-    root: &Node,
-    file: &Path,
-    registry: &Registry,
-    report: &mut Report,
-) -> Option<PipelineDefinition> {
-    let Value::Mapping(entries) = &root.value else { return None };
+/// What could be read of a document.
+#[derive(Debug, Default)]
+pub(super) struct ReadPipeline {
+    /// The name, if it is valid, whatever else is wrong.
+    pub name: Option<PipelineName>,
+    /// The whole, if nothing in it is an error.
+    pub definition: Option<PipelineDefinition>,
+}
+
+/// Checks a substituted document against the registry.
+pub(super) fn read_pipeline(root: &Node, file: &Path, registry: &Registry, report: &mut Report) -> ReadPipeline {
+    let Value::Mapping(entries) = &root.value else { return ReadPipeline::default() };
     // What is missing from the whole is told where the whole begins.
     let begin = entries.first().map_or(root.span, |entry| entry.key.span);
     let top = Section { name: "the definition", key: Some(begin), entries };
@@ -111,15 +115,13 @@ pub(super) fn read_pipeline(
     };
     let source = end(Role::Source, None, report);
     let sink = end(Role::Sink, source.schema.as_ref(), report);
-    if report.errors() > 0 {
-        return None;
-    }
-    Some(PipelineDefinition {
-        name: name?,
+    let valid = name.clone().zip(source.endpoint.zip(sink.endpoint)).filter(|_| report.errors() == 0);
+    let definition = valid.map(|(name, (source, sink))| PipelineDefinition {
+        name,
         name_place: own.places.get(s::NAME.name).copied(),
         file: file.to_owned(),
-        source: source.endpoint?,
-        sink: sink.endpoint?,
+        source,
+        sink,
         checkpoint: checkpoint_of(&checkpoint.options),
         restart: restart_of(&restart.options),
         on_error: if own.options.text(&s::ON_ERROR) == "skip" { OnError::Skip } else { OnError::Fail },
@@ -128,7 +130,8 @@ pub(super) fn read_pipeline(
             batches: u32::try_from(credits.options.integer(&s::CREDIT_BATCHES)).unwrap_or(u32::MAX),
             bytes: credits.options.size(&s::CREDIT_BYTES),
         },
-    })
+    });
+    ReadPipeline { name, definition }
 }
 
 fn checkpoint_of(options: &Options) -> CheckpointDefinition {

@@ -57,14 +57,16 @@ pub(super) fn read_schema(role: Role, section: Section<'_>, report: &mut Report)
         schema.columns.extend(read_column(column, report));
     }
     let physical = schema.columns.iter().any(|column| column.metadata.is_none());
-    if !physical && report.errors() == before {
+    // A column whose value could not even be read was reported before.
+    let complete = report.errors() == before && schema.columns.len() == columns.len();
+    if !physical && complete {
         report.push(
             Diagnostic::error("the schema has no column that is read from the body")
                 .at(entry.key.span)
                 .expected("at least one column without METADATA"),
         );
     }
-    ((report.errors() == before).then_some(schema), places)
+    ((complete && physical).then_some(schema), places)
 }
 
 fn read_column(entry: &Entry, report: &mut Report) -> Option<Column> {

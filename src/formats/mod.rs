@@ -40,11 +40,14 @@ pub trait Encoder: Send {
     fn extension(&self) -> &'static str;
 }
 
+/// Makes a decoder or encoder; the error says what the format cannot do with schema or options.
+type Make<T> = fn(&Schema, &Options) -> Result<Box<T>, String>;
+
 /// One line of the table of formats.
 struct Format {
     name: &'static str,
-    decoder: fn(&Schema, &Options) -> Result<Box<dyn Decoder>, String>,
-    encoder: fn(&Schema, &Options) -> Result<Box<dyn Encoder>, String>,
+    decoder: Make<dyn Decoder>,
+    encoder: Make<dyn Encoder>,
 }
 
 static FORMATS: &[Format] = &[Format {

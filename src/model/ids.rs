@@ -26,6 +26,14 @@ impl PipelineName {
         }
     }
 
+    /// A name made of what `text` has that a name may have, for something that has to be shown but has no valid name.
+    pub fn resembling(text: &str) -> Self {
+        let allowed = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+        let begun = text.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+        let name: String = begun.chars().take(Self::MAX).map(allowed).collect();
+        Self(if name.is_empty() { "unnamed".into() } else { name.into() })
+    }
+
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -106,5 +114,23 @@ impl Fingerprint {
             hash.update(part.as_bytes());
         }
         Self(hash.digest128())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_resembled_is_a_name() {
+        let long = "x".repeat(200);
+        for (text, name) in
+            [("orders", "orders"), ("my pipe\u{e9}", "my-pipe-"), (".-a", "a"), ("", "unnamed"), ("\u{e9}", "unnamed")]
+        {
+            assert_eq!(PipelineName::resembling(text).as_str(), name);
+        }
+        for text in ["a b", "\n", &long, "\u{fffd}x/../y"] {
+            assert!(PipelineName::new(PipelineName::resembling(text).as_str()).is_ok(), "{text:?}");
+        }
     }
 }

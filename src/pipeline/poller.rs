@@ -31,7 +31,7 @@ const QUICK: Duration = Duration::from_millis(200);
 /// The longest pause after quick empty answers.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How often receipts are looked at for extension.
-const EXTENSION_TICK: Duration = Duration::from_secs(1);
+const EXTENSION_TICK: Duration = Duration::from_millis(500);
 /// Extensions under way at once; each is a call of its own.
 const EXTENSIONS: usize = 4;
 
@@ -287,7 +287,7 @@ impl Poller {
             return;
         };
         let free = EXTENSIONS.saturating_sub(self.work.extensions);
-        for (id, receipt) in self.work.ledger.take_expiring(Instant::now(), timeout / 3, free) {
+        for (id, receipt) in self.work.ledger.take_expiring(Instant::now(), timeout / 2, free) {
             self.work.extensions += 1;
             let acknowledger = Arc::clone(&self.opened.acknowledger);
             let extend = async move { acknowledger.extend(&receipt, timeout).await };

@@ -12,8 +12,8 @@ use crate::{
 
 /// The first pause; the services recommend 1 s, jitter adds up to as much again.
 const FIRST: Duration = Duration::from_millis(500);
-/// The longest pause, halfway to the services' recommended 60 s: an operator waits for it after mending the cause.
-const LONGEST: Duration = Duration::from_secs(30);
+/// The longest pause; with its jitter up to half of the recommended 60 s, for an operator waits it out after mending a cause.
+const LONGEST: Duration = Duration::from_secs(15);
 /// Clock skew and refused signatures do not pass by themselves soon: asking faster only fills logs.
 const SLOW: Duration = Duration::from_secs(10);
 

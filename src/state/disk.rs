@@ -12,11 +12,13 @@ pub(super) struct Change {
     pub(super) value: Option<Vec<u8>>,
 }
 
+/// Takes a key and its value.
+pub(super) type Each<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), DiskError> + 'a;
+
 /// An ordered map on a disk. Only the store's thread holds one.
 pub(super) trait Disk: Send {
     /// Hands every entry whose key begins with `prefix` to `each`, in the order of keys.
-    fn scan(&self, prefix: &[u8], each: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), DiskError>)
-    -> Result<(), DiskError>;
+    fn scan(&self, prefix: &[u8], each: &mut Each<'_>) -> Result<(), DiskError>;
     /// Makes all changes or, should the process or the power end, none.
     fn apply(&mut self, changes: Vec<Change>) -> Result<(), DiskError>;
     /// Hands everything applied to the operating system.
@@ -52,11 +54,7 @@ impl SledDisk {
 }
 
 impl Disk for SledDisk {
-    fn scan(
-        &self,
-        prefix: &[u8],
-        each: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), DiskError>,
-    ) -> Result<(), DiskError> {
+    fn scan(&self, prefix: &[u8], each: &mut Each<'_>) -> Result<(), DiskError> {
         for entry in self.db.scan_prefix(prefix) {
             let (key, value) = entry?;
             each(&key, &value)?;

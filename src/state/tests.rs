@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::{
     Checkpoint, Deltas, OpenError, Opened, StateDir, Store, StoreError,
-    disk::{Change, Disk, DiskError},
+    disk::{Change, Disk, DiskError, Each},
     layout::PART_BYTES,
     worker::Worker,
 };
@@ -423,7 +423,7 @@ struct FailingDisk {
 }
 
 impl Disk for FailingDisk {
-    fn scan(&self, _: &[u8], _: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), DiskError>) -> Result<(), DiskError> {
+    fn scan(&self, _: &[u8], _: &mut Each<'_>) -> Result<(), DiskError> {
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs Alibaba's Python and Node SDKs, which drive the emulator in tests, into target/sdk.
-# Does nothing if they are there in the wanted versions.
+# Sets up what tests need beside Rust: Alibaba's Python and Node SDKs, which drive the emulator, into target/sdk, and
+# strace. Does nothing if they are there in the wanted versions.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -42,5 +42,14 @@ setup_node() {
     echo "$want" >"$stamp"
 }
 
+setup_strace() {
+    command -v strace >/dev/null && return
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        apt-get install -qq -y strace >/dev/null 2>&1 || { apt-get update -qq && apt-get install -qq -y strace; } >/dev/null
+    fi
+    command -v strace >/dev/null || fail "there is no strace" "apt-get install strace"
+}
+
 setup_python
 setup_node
+setup_strace

@@ -128,7 +128,9 @@ pub(super) fn discard(target: &Path, tokens: &[Token], context: &SinkContext) ->
                 tracing::info!("discarding staged output that no checkpoint names: {}", entry.path().display());
                 remove(&entry.path())?;
             }
-            _ => tracing::warn!("left alone, not staged by an earlier run of this pipeline: {}", entry.path().display()),
+            _ => {
+                tracing::warn!("left alone, not staged by an earlier run of this pipeline: {}", entry.path().display())
+            }
         }
     }
     Ok(())

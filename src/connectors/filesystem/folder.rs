@@ -133,7 +133,10 @@ fn lock(path: &Path, pipeline: &PipelineName) -> Result<File, Fault> {
             Err(Fault::restart(FaultKind::Sink, format!("{} is held by {holder}", path.display())))
         }
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
-            tracing::warn!("no locks on the disk of {}: nothing keeps another process from writing there", path.display());
+            tracing::warn!(
+                "no locks on the disk of {}: nothing keeps another process from writing there",
+                path.display()
+            );
             Ok(file)
         }
         Err(TryLockError::Error(error)) => Err(fault("lock", path, error)),

@@ -1,12 +1,15 @@
 //! Bodies to rows.
 
+use simdutf8::compat::from_utf8;
+
 use super::{
     check,
-    failure::{Failure, excerpt},
+    failure::excerpt,
+    object::read_object,
     options::{FAIL_ON_MISSING_FIELD, IGNORE_PARSE_ERRORS},
     plan::RowPlan,
     standard, text,
-    value::{Context, Scratch, Settings, read_object},
+    value::{Context, Scratch, Settings},
 };
 use crate::{
     definition::Options,
@@ -36,12 +39,19 @@ struct Refused {
     reason: String,
     /// It is the body's own fault, so `json.ignore-parse-errors` covers it.
     ignorable: bool,
+    /// It is not JSON, as far as the strict reader knows.
+    syntax: bool,
 }
 
-/// A row was read; whether more follows it in the body.
-enum Read {
-    Alone,
-    Followed(serde_json::Error),
+/// How often each value is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// Once.
+    Direct,
+    /// Twice, which also reads strings with half a surrogate pair.
+    Careful,
+    /// The same, in a copy whose control characters are escaped: positions would mislead.
+    Escaped,
 }
 
 impl Decoder {
@@ -62,7 +72,7 @@ impl Decoder {
     /// Reads a body that is not empty.
     fn row(&mut self, body: &[u8], rows: &mut RowsBuilder) -> Result<Decoded, Refused> {
         let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
-        let body = std::str::from_utf8(body).map_err(|error| Refused::body(format!("not UTF-8: {error}")))?;
+        let body = from_utf8(body).map_err(|error| Refused::body(format!("not UTF-8: {error}")))?;
         let start = body.trim_start_matches([' ', '\t', '\n', '\r']);
         if !start.starts_with('{') {
             return Err(Refused::body(not_an_object(start)));
@@ -70,41 +80,47 @@ impl Decoder {
         let base = self.plan.fields.first().and_then(|field| rows.columns().get(field.column));
         // Without a physical column nothing is appended, so there is nothing to cut back.
         let base = base.map_or(usize::MAX, |column| column.len());
-        let mut context = Context { settings: self.settings, nulled: 0, scratch: &mut self.scratch };
+        match self.attempt(body, Reading::Direct, rows, base) {
+            Err(refused) if refused.syntax => match text::escape_controls(body) {
+                Some(escaped) => self.attempt(&escaped, Reading::Escaped, rows, base),
+                None if body.contains("\\u") => self.attempt(body, Reading::Careful, rows, base),
+                None => Err(refused),
+            },
+            result => result,
+        }
+    }
 
-        let mut result = read(body, &self.plan, rows, base, &mut context).map_err(|failure| (failure, body));
-        let escaped;
-        if matches!(&result, Err((failure, _)) if failure.is_syntax())
-            && let Some(document) = text::escape_controls(body)
-        {
-            escaped = document;
-            rows.truncate(base);
-            context.nulled = 0;
-            // Positions in the escaped copy would mislead, so none are given.
-            result = read(&escaped, &self.plan, rows, base, &mut context).map_err(|failure| (failure, ""));
-        }
-        let outcome = match result {
-            Ok(Read::Alone) => Ok(false),
-            Ok(Read::Followed(_)) if self.settings.ignore_errors => Ok(true),
-            Ok(Read::Followed(error)) => Err(Refused::body(followed(&error))),
-            Err((failure, body)) => {
-                let ignorable = failure.is_syntax() || failure.can_be_ignored();
-                Err(Refused { reason: failure.reason(body), ignorable })
-            }
+    /// Reads a document; on failure nothing is left of it.
+    fn attempt(
+        &mut self,
+        document: &str,
+        reading: Reading,
+        rows: &mut RowsBuilder,
+        base: usize,
+    ) -> Result<Decoded, Refused> {
+        let mut context = Context { settings: self.settings, nulled: 0, failure: None, scratch: &mut self.scratch };
+        let mut de = serde_json::Deserializer::from_str(document);
+        let known = if reading == Reading::Direct { document } else { "" };
+        let result = read_object(known, &self.plan, rows.columns_mut(), base, &mut context, &mut de);
+        let read = Decoded { rows: 1, nulled_fields: context.nulled, ..Decoded::default() };
+        let refused = match result.map(|()| de.end()) {
+            Ok(Ok(())) => return Ok(read),
+            Ok(Err(_)) if self.settings.ignore_errors => return Ok(Decoded { dropped: true, ..read }),
+            Ok(Err(error)) => Refused::body(followed(&error)),
+            Err(failure) => Refused {
+                reason: failure.reason(if reading == Reading::Escaped { "" } else { document }),
+                ignorable: failure.is_syntax() || failure.can_be_ignored(),
+                syntax: failure.is_syntax(),
+            },
         };
-        match outcome {
-            Ok(dropped) => Ok(Decoded { rows: 1, nulled_fields: context.nulled, dropped, unread: 0 }),
-            Err(refused) => {
-                rows.truncate(base);
-                Err(refused)
-            }
-        }
+        rows.truncate(base);
+        Err(refused)
     }
 }
 
 impl Refused {
     fn body(reason: String) -> Self {
-        Self { reason, ignorable: true }
+        Self { reason, ignorable: true, syntax: false }
     }
 }
 
@@ -120,21 +136,6 @@ impl formats::Decoder for Decoder {
             result => result.map_err(|refused| refused.reason),
         }
     }
-}
-
-fn read<'a>(
-    body: &'a str,
-    plan: &'a RowPlan,
-    rows: &mut RowsBuilder,
-    base: usize,
-    context: &mut Context<'_>,
-) -> Result<Read, Failure<'a>> {
-    let mut de = serde_json::Deserializer::from_str(body);
-    read_object(&mut de, plan, rows.columns_mut(), base, context)?;
-    Ok(match de.end() {
-        Ok(()) => Read::Alone,
-        Err(error) => Read::Followed(error),
-    })
 }
 
 fn not_an_object(start: &str) -> String {

@@ -1,6 +1,6 @@
 //! Why a body was refused, in words for the operator.
 
-use super::plan::Node;
+use super::{plan::Node, text::literal_length};
 use crate::model::ColumnError;
 
 /// Longest excerpt of a value in a reason, in characters.
@@ -37,7 +37,10 @@ enum Step<'a> {
 }
 
 impl<'a> Failure<'a> {
+    /// `found` begins with the value that was found.
     pub(super) fn mismatch(node: &'a Node, found: &'a str) -> Self {
+        let literal = found.starts_with('"').then(|| found.get(..literal_length(found))).flatten();
+        let found = literal.unwrap_or(found);
         Self::new(Cause::Mismatch { node, found })
     }
 
@@ -128,7 +131,7 @@ pub(super) fn excerpt(text: &str) -> String {
 }
 
 /// Where a part stands in the whole it was borrowed from, in bytes; `None` if it was not.
-fn position(whole: &str, part: &str) -> Option<usize> {
+pub(super) fn position(whole: &str, part: &str) -> Option<usize> {
     let at = (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)?;
     (at + part.len() <= whole.len()).then_some(at)
 }

@@ -7,7 +7,9 @@
 mod decode;
 mod encode;
 mod failure;
+mod nested;
 mod number;
+mod object;
 pub mod options;
 mod plan;
 mod text;
@@ -41,9 +43,9 @@ pub static TABLES: FormatTables = FormatTables {
 
 fn refused(endpoint: &Endpoint, build: impl Fn(&Options) -> Option<String>) -> Vec<Diagnostic> {
     let Some(format) = &endpoint.format else { return Vec::new() };
-    let contradiction = check(&format.options);
-    let reason = contradiction.or_else(|| build(&format.options));
-    reason.map(|reason| Diagnostic::error(reason).at(endpoint.at(At::Format))).into_iter().collect()
+    let contradiction = check(&format.options).map(|reason| (reason, At::Option(&options::FAIL_ON_MISSING_FIELD)));
+    let found = contradiction.or_else(|| build(&format.options).map(|reason| (reason, At::Format)));
+    found.map(|(reason, part)| Diagnostic::error(reason).at(endpoint.at(part))).into_iter().collect()
 }
 
 /// Flink refuses other keys at planning.

@@ -55,6 +55,12 @@ pub(super) enum Decimal {
 
 /// Reads a decimal of any length and rounds it half up (away from zero) to the scale.
 pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Decimal {
+    match short_decimal(text.as_bytes(), scale) {
+        Some(value) if value.unsigned_abs() < 10_u64.pow(u32::from(precision.min(18))) => {
+            return Decimal::Value(i128::from(value));
+        }
+        _ => {}
+    }
     let (negative, unsigned) = match text.as_bytes().first() {
         Some(b'-') => (true, text.get(1..).unwrap_or("")),
         Some(b'+') => (false, text.get(1..).unwrap_or("")),
@@ -80,6 +86,27 @@ pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Decimal {
         Some(limit) if magnitude < limit => Decimal::Value(if negative { -magnitude } else { magnitude }),
         _ => Decimal::TooLarge,
     }
+}
+
+/// The common case: at most 18 digits at the column's scale, no exponent, nothing to round.
+fn short_decimal(text: &[u8], scale: u8) -> Option<i64> {
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    let fraction = digits.iter().position(|byte| *byte == b'.').map_or(0, |point| digits.len() - point - 1);
+    let missing = usize::from(scale).checked_sub(fraction)?;
+    let (whole, fraction) = digits.split_at(digits.len() - fraction);
+    let whole = whole.strip_suffix(b".").unwrap_or(whole);
+    if whole.is_empty() || whole.len() + usize::from(scale) > 18 {
+        return None;
+    }
+    let mut value = 0;
+    for byte in whole.iter().chain(fraction) {
+        value = value * 10 + i64::from(byte.is_ascii_digit().then(|| byte - b'0')?);
+    }
+    value *= 10_i64.pow(missing as u32);
+    Some(if negative { -value } else { value })
 }
 
 /// The first `end` of the digits as a number, rounded half up by the next, or filled up with zeros. `None` if that

@@ -300,7 +300,7 @@ fn what_is_read_agrees_with_a_slow_reader() {
     let mut decoder = Decoder::new(&schema, &Options::default()).unwrap();
     let mut rows = RowsBuilder::new(&schema);
     let mut random = fastrand::Rng::with_seed(5);
-    for _ in 0..3_000 {
+    for _ in 0..1_000 {
         let body = record(&fields, &mut random);
         decoder.decode(body.as_bytes(), &mut rows).unwrap_or_else(|why| panic!("{why}: {body}"));
         let mut out = Vec::new();
@@ -331,4 +331,42 @@ fn same(left: &Value, right: &Value) -> bool {
         }
         _ => left == right,
     }
+}
+
+#[test]
+fn broken_documents_leave_nothing_behind_and_never_pass() {
+    let schema = all_types();
+    let fields: Vec<_> = schema.columns.iter().map(|column| (column.name.as_str(), &column.ty)).collect();
+    let mut strict = Decoder::new(&schema, &Options::default()).unwrap();
+    let mut ignoring = Decoder::new(&schema, &options(&[(&IGNORE_PARSE_ERRORS, "true")])).unwrap();
+    let mut rows = RowsBuilder::new(&schema);
+    let mut random = fastrand::Rng::with_seed(9);
+    let mut refused = 0;
+    for _ in 0..4_000 {
+        let mut body = record(&fields, &mut random).into_bytes();
+        let at = random.usize(..body.len());
+        match random.u8(..4) {
+            0 => body.truncate(at),
+            1 => drop(body.remove(at)),
+            2 => body.insert(at, random.choice(*b"{}[]\",:\\0a.-").unwrap()),
+            _ => body[at] = random.u8(..),
+        }
+        let text = String::from_utf8_lossy(&body).into_owned();
+        let json = serde_json::from_slice::<serde::de::IgnoredAny>(&body).is_ok() && std::str::from_utf8(&body).is_ok();
+        // Control characters in strings are accepted on purpose.
+        let json = json || super::text::escape_controls(&text).is_some();
+        let before = rows.rows();
+        match strict.decode(&body, &mut rows) {
+            Ok(decoded) => assert!(json || decoded.rows == 0, "{text}"),
+            Err(_) => {
+                refused += 1;
+                assert_eq!(rows.rows(), before, "{text}");
+            }
+        }
+        ignoring.decode(&body, &mut rows).expect("errors are ignored");
+        if rows.rows() > 100 {
+            rows.finish().expect("columns of one length");
+        }
+    }
+    assert!(refused > 1_000, "{refused}");
 }

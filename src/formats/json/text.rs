@@ -75,7 +75,7 @@ pub(super) fn compact(value: &str, out: &mut Vec<u8>) {
 }
 
 /// Length of the string literal at the beginning of a text, quotes included.
-fn literal_length(text: &str) -> usize {
+pub(super) fn literal_length(text: &str) -> usize {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(1) {
         match byte {

@@ -177,8 +177,10 @@ fn bodies_have_flinks_results_in_all_three_modes() {
     }
 }
 
+type Pairs = Vec<(&'static str, &'static str)>;
+
 /// type, values it accepts with what they are written as, values it rejects
-fn type_table() -> Vec<(T, Vec<(&'static str, &'static str)>, Vec<&'static str>)> {
+fn type_table() -> Vec<(T, Pairs, Vec<&'static str>)> {
     let micros = "\"2024-02-09 10:11:12\"";
     vec![
         (
@@ -411,6 +413,15 @@ fn deep_nesting_does_not_overflow_the_stack() {
     assert_eq!(text.trim_end(), ONE);
     let (_, text) = decode(&schema, &default_mode(), format!(r#"{{"name":{deep}}}"#).as_bytes()).unwrap();
     assert!(text.contains(&deep));
+}
+
+#[test]
+fn half_a_surrogate_pair_is_a_replacement_character() {
+    let schema = schema(vec![("id", nullable(T::Int)), ("name", nullable(STRING))]);
+    for options in [default_mode(), ignoring()] {
+        let (_, text) = decode(&schema, &options, br#"{"id":1,"name":"\ud800x","other":"\ud800"}"#).unwrap();
+        assert_eq!(text, "{\"id\":1,\"name\":\"\u{fffd}x\"}\n");
+    }
 }
 
 #[test]

@@ -54,6 +54,8 @@ pub enum Scalar<'a> {
 #[derive(Debug)]
 pub struct ColumnBuilder {
     data_type: DataType,
+    /// Complete values; `nulls` knows too, but not as fast.
+    length: usize,
     nulls: NullBufferBuilder,
     values: Values,
 }
@@ -93,13 +95,18 @@ impl ColumnBuilder {
     /// An empty column of one of the types that [`crate::model::LogicalType::to_arrow`] answers; others can only
     /// be filled with nulls and fail in [`ColumnBuilder::finish`].
     pub fn new(data_type: &DataType) -> Self {
-        Self { data_type: data_type.clone(), nulls: NullBufferBuilder::new(0), values: Values::new(data_type) }
+        Self {
+            data_type: data_type.clone(),
+            length: 0,
+            nulls: NullBufferBuilder::new(0),
+            values: Values::new(data_type),
+        }
     }
 
     /// Complete values.
     #[inline]
     pub fn len(&self) -> usize {
-        self.nulls.len()
+        self.length
     }
 
     /// Whether there is no complete value.
@@ -129,6 +136,7 @@ impl ColumnBuilder {
             _ => return Err(ColumnError::WrongType),
         }
         self.nulls.append_non_null();
+        self.length += 1;
         Ok(())
     }
 
@@ -151,6 +159,7 @@ impl ColumnBuilder {
             Values::Unsupported => {}
         }
         self.nulls.append_null();
+        self.length += 1;
     }
 
     /// The elements of a list column: append those of one list, then [`ColumnBuilder::close`] it.
@@ -200,6 +209,7 @@ impl ColumnBuilder {
             _ => return Err(ColumnError::WrongType),
         }
         self.nulls.append_non_null();
+        self.length += 1;
         Ok(())
     }
 
@@ -208,6 +218,7 @@ impl ColumnBuilder {
     pub fn truncate(&mut self, length: usize) {
         let length = length.min(self.len());
         self.nulls.truncate(length);
+        self.length = length;
         match &mut self.values {
             Values::Boolean(values) => values.truncate(length),
             Values::Int8(values) => values.truncate(length),
@@ -232,7 +243,7 @@ impl ColumnBuilder {
 
     /// Hands the values over as an Arrow array and begins anew, with room for as many.
     pub fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
-        let length = self.len();
+        let length = mem::take(&mut self.length);
         let nulls = self.nulls.finish();
         Ok(match (&mut self.values, &self.data_type) {
             (Values::Boolean(values), _) => Arc::new(BooleanArray::new(values.finish(), nulls)),
