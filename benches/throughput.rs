@@ -30,7 +30,7 @@ const MESSAGES: u64 = 100_000;
 /// Messages in the queue beyond those: more than a pipeline may hold at once.
 const MORE: u64 = 12_000;
 const BATCH: usize = 16;
-const CONCURRENCIES: [usize; 2] = [4, 8];
+const CONCURRENCIES: [usize; 3] = [4, 8, 1];
 const TARGET: f64 = 0.85;
 /// The first argument that makes this binary the bare loop.
 const BARE: &str = "bare-loop";
@@ -55,6 +55,7 @@ fn main() {
         (0..100).map(|n| body(n).len()).max().unwrap(),
     );
     let emulator = EmulatorProcess::start(&[]);
+    pin(emulator.process.pid(), "0");
     let ratios: Vec<f64> = CONCURRENCIES.iter().map(|concurrency| compare(&emulator, *concurrency, messages)).collect();
     assert!(ratios.iter().all(|ratio| *ratio >= TARGET), "{ratios:.2?}, and {TARGET} is the least allowed");
 }
@@ -136,7 +137,14 @@ fn measure_pipeline(emulator: &EmulatorProcess, queue: &str, concurrency: usize,
     measured
 }
 
+/// Keeps all threads of a process on one processor.
+fn pin(pid: u32, processor: &str) {
+    let pinned = Command::new("taskset").args(["-acp", processor, &pid.to_string()]).stdout(Stdio::null()).status();
+    assert!(pinned.expect("taskset runs (util-linux)").success());
+}
+
 fn measure(emulator: &EmulatorProcess, queue: &str, pid: u32, messages: u64) -> Measured {
+    pin(pid, "1");
     let emulator_pid = emulator.process.pid();
     until(LONG, "messages are received", || (emulator.count(queue, "delivered") > 0).then_some(()));
     let (begun, cpu, emulator_cpu) = (Instant::now(), cpu_time(pid), cpu_time(emulator_pid));

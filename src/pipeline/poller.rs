@@ -10,6 +10,7 @@ use std::{
 };
 
 use actix::{fut::wrap_future, prelude::*};
+use futures_util::{FutureExt, future::RemoteHandle};
 use tracing::{Instrument, Span};
 
 use super::{
@@ -99,7 +100,7 @@ impl Poller {
             Ok((messages, begun.elapsed()))
         };
         let handle = ctx.spawn(
-            wrap_future(poll.instrument(self.span.clone()))
+            wrap_future(task(poll.instrument(self.span.clone())))
                 .map(move |result, poller: &mut Self, ctx| poller.polled(number, result, ctx)),
         );
         self.work.polls.insert(number, Some(handle));
@@ -232,7 +233,7 @@ impl Poller {
             (ids, receipts, result)
         };
         ctx.spawn(
-            wrap_future(delete.instrument(self.span.clone()))
+            wrap_future(task(delete.instrument(self.span.clone())))
                 .map(|(ids, receipts, result), poller: &mut Self, ctx| poller.deleted(&ids, &receipts, result, ctx)),
         );
     }
@@ -324,6 +325,14 @@ impl Poller {
         self.reporter.fault(NAME, fault);
         ctx.stop();
     }
+}
+
+/// A call to the service as a task of its own: whenever anything wakes an actor, all its futures are polled, which is
+/// dear for calls and cheap for this handle. Dropping the handle drops the call, and a panic goes on in the actor.
+fn task<F: Future + 'static>(call: F) -> RemoteHandle<F::Output> {
+    let (task, handle) = call.remote_handle();
+    actix::spawn(task);
+    handle
 }
 
 impl Actor for Poller {
