@@ -63,7 +63,7 @@ pub fn run(args: Args) -> Exit {
     let state = match StateDir::open(&args.state) {
         Ok(state) => state,
         Err(error) => {
-            eprintln!("error: {error}");
+            eprintln!("error: {}", with_causes(&error));
             return exit_of(&error);
         }
     };
@@ -175,8 +175,13 @@ fn member(loaded: Loaded) -> Member {
     Member { name: loaded.name, plan, file }
 }
 
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
 fn system_error(what: &str, error: &dyn std::error::Error) -> Exit {
-    eprintln!("error: {what}: {error}");
+    eprintln!("error: {what}: {}", with_causes(error));
     leave(Exit::System, None)
 }
 
