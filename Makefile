@@ -16,7 +16,7 @@ test: sdk
 lint:
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets --features failpoints -- -D warnings
-	$(CARGO) clippy --all-targets -- -D warnings
+	$(CARGO) clippy -- -D warnings
 
 bench:
 	$(CARGO) bench

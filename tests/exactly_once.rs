@@ -1,5 +1,7 @@
 //! From Alibaba's own SDK to files: every row once, whatever is delivered twice and whoever is killed.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so")]
+
 mod common;
 
 use common::{EmulatorProcess, Place, SOON, assert_exactly_once, traffic, traffic_definition, until};

@@ -1,5 +1,6 @@
 //! Killed at every named place between two steps of a checkpoint, and of a rename: nothing lost, nothing twice.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so")]
 #![cfg(feature = "failpoints")]
 
 mod common;

@@ -1,10 +1,12 @@
 //! What an operator relies on: failed, degraded, drained and restarted pipelines, over real processes and sockets.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so")]
+
 mod common;
 
 use std::{fs, path::Path, time::Duration};
 
-use common::{EmulatorProcess, KEY_ID, KEY_SECRET, Place, SOON, Supervisor, get, until};
+use common::{EmulatorProcess, KEY_ID, KEY_SECRET, Place, SOON, get, until};
 use queuewarden::connectors::mns::{
     client::{Client, Credentials},
     wire::{Outgoing, QueueSettings},
@@ -277,7 +279,7 @@ fn oss_notifications_become_typed_rows_and_old_messages_are_left_out() {
 mod failures {
     use super::*;
 
-    fn generation(supervisor: &Supervisor, name: &str) -> u64 {
+    fn generation(supervisor: &common::Supervisor, name: &str) -> u64 {
         supervisor.pipeline(name).unwrap()["generation"].as_u64().unwrap()
     }
 

@@ -1,5 +1,6 @@
 //! What reaches the disk before what leaves for the queue, as the kernel sees it.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so")]
 #![cfg(target_os = "linux")]
 
 mod common;

@@ -21,7 +21,7 @@ struct Cli {
     #[arg(long, global = true, env = "QUEUEWARDEN_LOG_FORMAT", default_value = "auto")]
     log_format: LogFormatArg,
     /// What is logged: error, warn, info, debug, trace, or a filter such as `queuewarden=debug`.
-    #[arg(long, global = true, env = "QUEUEWARDEN_LOG", default_value = "info")]
+    #[arg(long, global = true, env = "QUEUEWARDEN_LOG", default_value = telemetry::DEFAULT_FILTER)]
     log: String,
     #[command(subcommand)]
     verb: Verb,

@@ -7,6 +7,7 @@ use std::{
 };
 
 use actix::prelude::*;
+use tracing::Instrument;
 
 use super::{
     checkpointer::{self, Checkpointer},
@@ -26,7 +27,7 @@ use crate::{
     formats,
     model::{Credits, Fault, FaultKind, Generation, LaneId, RowsBuilder, Token},
     state::{Opened as Stored, Store},
-    telemetry::{Vitals, actor_span},
+    telemetry::{Vitals, actor_span, start_span},
 };
 
 /// Unknown retention: the longest a queue of the services can be set to, as of 2026.
@@ -53,20 +54,24 @@ pub struct Controls {
     pub generation: Generation,
     /// Its actors.
     pub children: Vec<Child>,
-    drain: Recipient<Drain>,
+    poller: Addr<Poller>,
+    /// An actor ends when nobody holds its address. Held here, it ends only when it is ended, or by a fault of its
+    /// own, so that after a panic it is the one that panicked which is named.
+    _others: (Addr<Decoder>, Addr<DedupKeeper>, Addr<SinkWriter>, Addr<Checkpointer>),
 }
 
 impl Controls {
     /// Asks it to receive no more, finish what it has, and report [`Event::Drained`].
     pub fn drain(&self) {
-        self.drain.do_send(Drain);
+        self.poller.do_send(Drain);
     }
 }
 
 /// Opens a generation on the current arbiter. What happens is reported, not answered.
 pub async fn open(seed: Seed) {
     let reporter = seed.reporter.clone();
-    match prepare(&seed).await {
+    let prepared = prepare(&seed).instrument(start_span(&seed.plan.name)).await;
+    match prepared {
         Ok(prepared) => reporter.event(Event::Running(wire(seed, prepared))),
         Err(fault) => reporter.fault("start", fault),
     }
@@ -102,7 +107,7 @@ async fn prepare(seed: &Seed) -> Result<Prepared, Fault> {
         && visibility <= plan.checkpoint.interval
     {
         tracing::warn!(
-            pipeline = %plan.name, visibility_timeout = ?visibility, checkpoint_interval = ?plan.checkpoint.interval,
+            visibility_timeout = ?visibility, checkpoint_interval = ?plan.checkpoint.interval,
             "the queue's visibility timeout should be longer than the checkpoint interval: messages are extended one by one"
         );
     }
@@ -138,6 +143,8 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
     let (sink_writer, checkpointer) = (Context::<SinkWriter>::new(), Context::<Checkpointer>::new());
     let (to_poller, to_decoder, to_dedup) = (poller.address(), decoder.address(), dedup.address());
     let (to_sink, to_checkpointer) = (sink_writer.address(), checkpointer.address());
+
+    let others = (to_decoder.clone(), to_dedup.clone(), to_sink.clone(), to_checkpointer.clone());
 
     let retention = opened.facts.retention.unwrap_or(LONGEST_RETENTION);
 
@@ -209,5 +216,5 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         work: poller::Work::default(),
     };
     children.push(child::start(poller::NAME, poller, actor));
-    Controls { generation, children, drain: to_poller.recipient() }
+    Controls { generation, children, poller: to_poller, _others: others }
 }

@@ -373,6 +373,10 @@ impl Handler<Stop> for Pipeline {
 
     fn handle(&mut self, _: Stop, ctx: &mut Self::Context) {
         self.stop_asked = true;
+        if !matches!(self.state, State::Running | State::Degraded | State::Draining) {
+            // Nothing is under way; what a failed generation left is read again, as after any failure.
+            self.drained = true;
+        }
         match self.state {
             State::Running | State::Degraded => self.drain(Outcome::Stop, ctx),
             State::Draining => {}

@@ -29,13 +29,29 @@ pub fn init(format: LogFormat, filter: &str) -> Result<(), String> {
         LogFormat::Text => false,
     };
     let base = registry().with(filter);
-    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
     let _already_set = if json {
-        base.with(layer.json().flatten_event(true).with_span_list(false)).try_init()
+        // pipeline, generation and actor stand beside the event's own fields, whichever span they come from.
+        let layer = json_subscriber::fmt::layer()
+            .with_writer(std::io::stderr)
+            .with_target(false)
+            .flatten_event(true)
+            .with_current_span(false)
+            .with_span_list(false)
+            .flatten_span_list_on_top_level(true);
+        base.with(layer).try_init()
     } else {
+        let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
         base.with(layer.with_ansi(terminal)).try_init()
     };
     Ok(())
+}
+
+/// What is logged unless asked otherwise: our own words, and of the HTTP server only what is wrong.
+pub const DEFAULT_FILTER: &str = "info,actix_server=warn";
+
+/// The span of a generation that is being opened: it has no number yet.
+pub fn start_span(pipeline: &PipelineName) -> Span {
+    tracing::info_span!("actor", pipeline = %pipeline, actor = "start")
 }
 
 /// The span of one actor of one generation; every line logged inside carries these fields.

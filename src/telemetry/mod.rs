@@ -4,6 +4,6 @@ mod logs;
 mod metrics;
 mod vitals;
 
-pub use logs::{LogFormat, actor_span, init};
+pub use logs::{DEFAULT_FILTER, LogFormat, actor_span, init, start_span};
 pub use metrics::{METRIC_DOCS, Metrics, PipelineMetrics};
 pub use vitals::{Checkpointed, Vitals};

@@ -147,7 +147,7 @@ impl Place {
         let log = File::create(self.path(&format!("log-{}", self.starts))).expect("a log");
         let mut command = binary();
         command
-            .args(["--log", "info", "run", "--listen", "127.0.0.1:0"])
+            .args(["run", "--listen", "127.0.0.1:0"])
             .arg("--pipelines")
             .arg(self.path("pipelines"))
             .arg("--state")

@@ -220,6 +220,24 @@ async fn a_crash_between_link_and_unlink_is_finished_by_recovery() {
     assert_eq!(names(&staging(dir.path())), [""; 0]);
 }
 
+#[tokio::test]
+async fn a_crash_between_two_renames_is_finished_by_recovery() {
+    let dir = TempDir::new().unwrap();
+    let mut sink = recovered(dir.path(), 1, &[]).await;
+    write(&mut sink, &["x"]).await;
+    let mut token = prepare(&mut sink, 1).await;
+    drop(sink);
+    // An epoch makes one file so far; a token may hold more.
+    let second = format!("part-{INCARNATION}-1-1-1.txt");
+    fs::write(staging(dir.path()).join(&second), "y\n").unwrap();
+    let first = part(1, 1);
+    token.content = token.content.replace(&format!("\"{first}\""), &format!("\"{first}\",\"{second}\""));
+    fs::rename(staging(dir.path()).join(&first), dir.path().join(&first)).unwrap();
+    recovered(dir.path(), 2, &[token]).await;
+    assert_eq!(names(dir.path()), [first, second]);
+    assert_eq!(names(&staging(dir.path())), [""; 0]);
+}
+
 #[test]
 fn without_the_one_step_two_do_the_same() {
     let dir = TempDir::new().unwrap();
