@@ -1,6 +1,9 @@
 //! The read-only HTTP side: what Prometheus, a probe and a person ask.
 
-use std::{io, net::SocketAddr};
+use std::{
+    io,
+    net::{SocketAddr, TcpListener},
+};
 
 use actix_web::{App, HttpResponse, HttpServer, Responder, dev::ServerHandle, http::header::ContentType, web};
 
@@ -23,8 +26,12 @@ impl Admin {
     }
 }
 
-/// Binds the address and serves it, on the main arbiter. Errors: the address is in use or not ours.
-pub fn serve(address: SocketAddr, handle: Handle) -> io::Result<Admin> {
+/// Serves on a bound listener, on the main arbiter.
+///
+/// # Errors
+/// The listener cannot be registered with the system.
+pub fn serve(listener: TcpListener, handle: Handle) -> io::Result<Admin> {
+    let address = listener.local_addr()?;
     let server = HttpServer::new(move || {
         App::new()
             .app_data(web::Data::new(handle.clone()))
@@ -37,8 +44,7 @@ pub fn serve(address: SocketAddr, handle: Handle) -> io::Result<Admin> {
     .workers(1)
     .disable_signals()
     .shutdown_timeout(1)
-    .bind(address)?;
-    let address = server.addrs().first().copied().unwrap_or(address);
+    .listen(listener)?;
     let server = server.run();
     let handle = server.handle();
     actix_web::rt::spawn(server);

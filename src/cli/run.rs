@@ -63,7 +63,7 @@ pub fn run(args: Args) -> Exit {
     let state = match StateDir::open(&args.state) {
         Ok(state) => state,
         Err(error) => {
-            eprintln!("error: {error}");
+            eprintln!("error: {}", with_causes(&error));
             return exit_of(&error);
         }
     };
@@ -106,6 +106,11 @@ pub(super) async fn serve(config: Config, running: impl FnOnce(SocketAddr, super
         (Ok(terminate), Ok(interrupt)) => (terminate, interrupt),
         (Err(error), _) | (_, Err(error)) => return system_error("signals cannot be caught", &error),
     };
+    // Before anything is started: an address that is taken must not cost a generation.
+    let listener = match std::net::TcpListener::bind(listen) {
+        Ok(listener) => listener,
+        Err(error) => return system_error(&format!("cannot listen on {listen}"), &error),
+    };
     let store = state.store();
     let settings = Settings {
         threads,
@@ -115,7 +120,7 @@ pub(super) async fn serve(config: Config, running: impl FnOnce(SocketAddr, super
         metrics,
     };
     let supervision = supervisor::start(loaded.into_iter().map(member).collect(), settings);
-    let admin = match admin::serve(listen, supervision.handle.clone()) {
+    let admin = match admin::serve(listener, supervision.handle.clone()) {
         Ok(admin) => admin,
         Err(error) => return system_error(&format!("cannot listen on {listen}"), &error),
     };
@@ -142,7 +147,8 @@ pub(super) async fn serve(config: Config, running: impl FnOnce(SocketAddr, super
     admin.stop().await;
     let exit = if stopped == Stopped::Drained { Exit::Done } else { Exit::DrainDeadline };
     tracing::info!(code = exit as u8, "stopped");
-    leave(exit, Some(state))
+    // What was cut off may hang in the store: only after a clean drain is it waited for.
+    leave(exit, (stopped == Stopped::Drained).then_some(state))
 }
 
 async fn drain(
@@ -169,8 +175,13 @@ fn member(loaded: Loaded) -> Member {
     Member { name: loaded.name, plan, file }
 }
 
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
 fn system_error(what: &str, error: &dyn std::error::Error) -> Exit {
-    eprintln!("error: {what}: {error}");
+    eprintln!("error: {what}: {}", with_causes(error));
     leave(Exit::System, None)
 }
 

@@ -142,11 +142,12 @@ pub(super) fn read_endpoint(
     let connector = find_connector(role, section, registry, &mut places, report);
     let tables = connector.and_then(|connector| role.of(connector));
     let format = find_format(section, connector.zip(tables), registry, &mut places, report);
-    let (own, own_places) = read_schema(role, section, report);
-    places.schema = own_places;
-    if let (Some(schema), Some(tables), Some(connector)) = (&own, tables, connector) {
+    let read = read_schema(role, section, report);
+    places.schema = read.places;
+    if let (Some(schema), Some(tables), Some(connector)) = (&read.readable, tables, connector) {
         check_metadata(role, connector.name, tables, schema, &places.schema, report);
     }
+    let own = read.readable.filter(|_| read.valid);
 
     if let (Some(sink), Some(source)) = (&own, inherited) {
         check_insert(source, sink, &places.schema, report);

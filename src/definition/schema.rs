@@ -28,8 +28,8 @@ pub(super) struct ColumnPlaces {
 const EXPECTED: &str = "columns, such as `name: STRING`";
 
 /// Reads the `schema` of a section. A source must have one. `None` if it is absent or anything in it is wrong.
-pub(super) fn read_schema(role: Role, section: Section<'_>, report: &mut Report) -> (Option<Schema>, SchemaPlaces) {
-    let mut places = SchemaPlaces::default();
+pub(super) fn read_schema(role: Role, section: Section<'_>, report: &mut Report) -> ReadSchema {
+    let mut read = ReadSchema::default();
     let Some(entry) = section.get("schema") else {
         if role == Role::Source {
             let mut diagnostic =
@@ -37,23 +37,23 @@ pub(super) fn read_schema(role: Role, section: Section<'_>, report: &mut Report)
             diagnostic.span = section.key;
             report.push(diagnostic);
         }
-        return (None, places);
+        return read;
     };
-    places.key = Some(entry.key.span);
+    read.places.key = Some(entry.key.span);
     let before = report.errors();
     let columns = match &entry.value.value {
         Value::Mapping(entries) => entries,
-        Value::Broken => return (None, places),
+        Value::Broken => return read,
         other => {
             let message = format!("`schema` holds {}", other.describe());
             report.push(Diagnostic::error(message).at(entry.value.span).expected(EXPECTED));
-            return (None, places);
+            return read;
         }
     };
     let mut schema = Schema { columns: Vec::with_capacity(columns.len()) };
     for column in columns {
         let at = ColumnPlaces { name: column.key.span, ty: column.value.span };
-        places.columns.insert(column.key.value.clone(), at);
+        read.places.columns.insert(column.key.value.clone(), at);
         schema.columns.extend(read_column(column, report));
     }
     let physical = schema.columns.iter().any(|column| column.metadata.is_none());
@@ -66,7 +66,20 @@ pub(super) fn read_schema(role: Role, section: Section<'_>, report: &mut Report)
                 .expected("at least one column without METADATA"),
         );
     }
-    ((complete && physical).then_some(schema), places)
+    read.valid = complete && physical;
+    read.readable = Some(schema);
+    read
+}
+
+/// What could be read of a `schema:`.
+#[derive(Debug, Default)]
+pub(super) struct ReadSchema {
+    /// The columns that could be read, whatever is wrong with others; `None` without a mapping of columns.
+    pub readable: Option<Schema>,
+    /// Whether that is all of them, and makes a schema.
+    pub valid: bool,
+    /// Where everything stands.
+    pub places: SchemaPlaces,
 }
 
 fn read_column(entry: &Entry, report: &mut Report) -> Option<Column> {
