@@ -250,7 +250,7 @@ async fn commit(
 }
 
 /// A sink that asks for a retry of the same call gets it; the pipeline is Degraded meanwhile.
-async fn with_retries<T>(
+pub async fn with_retries<T>(
     sink: &mut Box<dyn Sink>,
     vitals: &Arc<Vitals>,
     reporter: &Reporter,

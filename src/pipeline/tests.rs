@@ -216,8 +216,7 @@ fn a_sink_that_cannot_recover_yet_is_waited_for() {
 
 #[test]
 fn trouble_of_the_sink_is_not_a_hang_and_neither_is_what_follows_it() {
-    let setup =
-        Setup { interval: Duration::from_millis(200), timeout: Duration::from_millis(300), ..Setup::default() };
+    let setup = Setup { interval: Duration::from_millis(200), timeout: Duration::from_millis(300), ..Setup::default() };
     run(setup, async |rig| {
         // Retried for longer than the timeout; then a second write, for which the seal waits too, takes a while.
         let full = Fault::retry(FaultKind::Sink, "the disk is full");
