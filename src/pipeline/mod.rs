@@ -18,7 +18,7 @@ mod report;
 mod retry;
 mod sink_writer;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use child::{Child, ExitReason};
 pub use generation::{Controls, Seed, open};

@@ -1,6 +1,6 @@
 //! Schedules of events that a generation must survive: scripted polls, deletes, extensions and sink calls.
 
-mod harness;
+pub(crate) mod harness;
 
 use std::time::Duration;
 

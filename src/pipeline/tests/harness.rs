@@ -315,7 +315,7 @@ pub struct Running {
 }
 
 impl Rig {
-    fn new(setup: Setup) -> Self {
+    pub fn new(setup: Setup) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let metrics = Metrics::new().unwrap();
         let vitals = Arc::new(Vitals::new(metrics.pipeline(&PipelineName::new("p").unwrap())));
@@ -323,7 +323,7 @@ impl Rig {
         Self { world: Arc::default(), vitals, state_dir, setup, _dir: dir }
     }
 
-    fn plan(&self) -> Plan {
+    pub fn plan(&self) -> Plan {
         let ty = ColumnType::parse("BIGINT").unwrap();
         let schema = Schema { columns: vec![Column { name: "n".to_owned(), ty, metadata: None, is_virtual: false }] };
         let (source, sink, setup) = (Arc::clone(&self.world), Arc::clone(&self.world), self.setup);
