@@ -124,8 +124,8 @@ impl Ledger {
         taken
     }
 
-    /// An extension was answered: with a new receipt, or (`None`) with a failure, after which the delivery is let
-    /// run out and the message comes back.
+    /// An extension was answered: with a new receipt, or (`None`) with a failure for good, after which the delivery
+    /// is let run out and the message comes back.
     pub fn extended(&mut self, id: Fingerprint, receipt: Option<Receipt>, now: Instant) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         entry.busy = false;
@@ -140,6 +140,16 @@ impl Ledger {
         }
         if entry.wanted {
             self.pending.push_back(id);
+        }
+    }
+
+    /// An extension failed in a way that may pass: the delivery is still about to run out.
+    pub fn not_extended(&mut self, id: Fingerprint) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.busy = false;
+            if entry.wanted {
+                self.pending.push_back(id);
+            }
         }
     }
 }

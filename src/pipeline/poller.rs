@@ -19,7 +19,8 @@ use super::{
 use crate::{
     connector::{Acknowledged, Opened},
     model::{
-        Body, Credit, Credits, Fault, FaultKind, Fingerprint, LaneId, Message as SourceMessage, Receipt, SourceIdentity,
+        Body, Credit, Credits, Fault, FaultKind, Fingerprint, LaneId, Mend, Message as SourceMessage, Receipt,
+        SourceIdentity,
     },
     telemetry::Vitals,
 };
@@ -305,24 +306,28 @@ impl Poller {
 
     fn extended(&mut self, id: Fingerprint, result: Result<Option<Receipt>, Fault>, ctx: &mut Context<Self>) {
         self.work.extensions -= 1;
-        let receipt = match result {
-            Ok(Some(receipt)) => {
-                self.vitals.metrics.extended.inc();
-                Some(receipt)
-            }
-            Ok(None) => {
-                self.vitals.metrics.extend_failed.inc();
-                None
-            }
+        let answered = result.is_ok();
+        let metrics = &self.vitals.metrics;
+        if matches!(result, Ok(Some(_))) {
+            metrics.extended.inc()
+        } else {
+            metrics.extend_failed.inc()
+        }
+        match result {
+            Ok(receipt) => self.work.ledger.extended(id, receipt, Instant::now()),
             Err(fault) => {
-                self.vitals.metrics.extend_failed.inc();
                 self.span.in_scope(|| tracing::warn!(error = %fault, "a visibility timeout could not be extended"));
-                None
+                match fault.mend {
+                    Mend::Retry => self.work.ledger.not_extended(id),
+                    Mend::Restart | Mend::Never => self.work.ledger.extended(id, None, Instant::now()),
+                }
             }
-        };
-        self.work.ledger.extended(id, receipt, Instant::now());
+        }
         self.pump_deletes(ctx);
-        self.extend(ctx);
+        // Without an answer not before the next tick: a service in trouble is not asked as fast as it refuses.
+        if answered {
+            self.extend(ctx);
+        }
     }
 
     fn fail(&mut self, fault: Fault, ctx: &mut Context<Self>) {

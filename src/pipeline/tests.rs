@@ -12,7 +12,7 @@ use service::Service;
 use super::Event;
 use crate::{
     connector::Acknowledged,
-    model::{CreditLimits, Fault, FaultKind},
+    model::{CreditLimits, Fault, FaultKind, Receipt},
 };
 
 const QUICK: Duration = Duration::from_millis(10);
@@ -82,6 +82,22 @@ fn a_drain_waits_for_an_extension_and_then_deletes_with_its_receipt() {
         answer.send(()).unwrap();
         running.drain().await;
         assert_eq!(rig.world.state().deleted, [["m1@9"]]);
+    });
+}
+
+#[test]
+fn an_extension_that_found_nobody_is_tried_again_while_there_is_time() {
+    let setup = Setup { visibility: Duration::from_secs(3600), ..Setup::default() };
+    run(setup, async |rig| {
+        let throttled = Err(Fault::retry(FaultKind::Throttled, "slow down"));
+        let renewed = Receipt { invisible_for: Duration::from_secs(7200), ..delivery(1, 9).receipt.unwrap() };
+        rig.world.state().extensions.extend([Scripted::now(throttled), Scripted::now(Ok(Some(renewed)))]);
+        let running = rig.open().await;
+        rig.world.deliver(vec![delivery(1, 1)]);
+        until("it is extended", || rig.vitals.metrics.extended.get() == 1).await;
+        running.drain().await;
+        assert_eq!(rig.world.state().deleted, [["m1@9"]]);
+        assert_eq!(rig.vitals.metrics.extend_failed.get(), 1);
     });
 }
 
