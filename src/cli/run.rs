@@ -1,6 +1,12 @@
 //! `queuewarden run`: the supervisor.
 
-use std::{net::SocketAddr, path::PathBuf, process, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::PathBuf,
+    process,
+    sync::{Arc, mpsc},
+    time::Duration,
+};
 
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -185,8 +191,21 @@ fn system_error(what: &str, error: &dyn std::error::Error) -> Exit {
     leave(Exit::System, None)
 }
 
-/// Ends the process without waiting for a blocking call that never returns; the store is closed first if it is given.
+/// How long the store may take to be closed. What it holds is durable already.
+const CLOSE_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Ends the process without waiting for a blocking call that never returns; the store is closed first if it is given,
+/// unless its disk does not answer any more.
 fn leave(exit: Exit, state: Option<StateDir>) -> ! {
-    drop(state);
+    if let Some(state) = state {
+        let (closed, wait) = mpsc::channel();
+        std::thread::spawn(move || {
+            drop(state);
+            let _gone = closed.send(());
+        });
+        if wait.recv_timeout(CLOSE_DEADLINE).is_err() {
+            tracing::error!("the state store could not be closed in time; the next start checks it");
+        }
+    }
     process::exit(exit as i32)
 }
