@@ -106,9 +106,14 @@ async fn prepare(seed: &Seed) -> Result<Prepared, Fault> {
     if let Some(visibility) = opened.facts.visibility_timeout
         && visibility <= plan.checkpoint.interval
     {
+        let meanwhile = if opened.acknowledger.extends() {
+            "messages are extended one by one"
+        } else {
+            "messages are delivered again before they are deleted"
+        };
         tracing::warn!(
             visibility_timeout = ?visibility, checkpoint_interval = ?plan.checkpoint.interval,
-            "the queue's visibility timeout should be longer than the checkpoint interval: messages are extended one by one"
+            "the queue's visibility timeout should be longer than the checkpoint interval: {meanwhile}"
         );
     }
     Ok(Prepared { stored, lane, opened, format: (plan.decoder)()?, sink })

@@ -155,7 +155,7 @@ impl SinkWriter {
     /// The write has returned: its messages belong to the open epoch now.
     fn written(&mut self, batch: Batch, refused: Vec<RowReject>) {
         self.work.written += batch.rows.num_rows() as u64;
-        self.vitals.metrics.rows_written.inc_by((batch.rows.num_rows() - refused.len()) as u64);
+        self.vitals.metrics.rows_written.inc_by(batch.rows.num_rows().saturating_sub(refused.len()) as u64);
         let mut reasons: HashMap<u32, String> = batch.rejects.into_iter().map(|r| (r.message, r.reason)).collect();
         for reject in refused {
             if let Some(origin) = batch.origin.get(reject.row) {
@@ -220,7 +220,12 @@ async fn write(
 ) -> (Box<dyn Sink>, Result<Done, Fault>) {
     fail::fail_point!("sink.write");
     let result = with_retries(&mut sink, &vitals, &reporter, "write", async |sink| sink.write(&rows).await).await;
-    (sink, result.map(|refused| Done::Written(batch, refused)))
+    let result = result.and_then(|refused| match refused.iter().find(|reject| reject.row >= rows.num_rows()) {
+        // Which message it belongs to is not known, so none may be taken for written.
+        Some(reject) => Err(Fault::restart(FaultKind::Bug, format!("the sink refused row {}: no such", reject.row))),
+        None => Ok(Done::Written(batch, refused)),
+    });
+    (sink, result)
 }
 
 async fn prepare(
