@@ -6,7 +6,7 @@ use std::{
     hash::{BuildHasherDefault, Hash, Hasher},
 };
 
-use crate::model::Fingerprint;
+use crate::model::{Fingerprint, TakeAsIs};
 
 /// What is known of a message id at the moment it is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,29 +58,7 @@ impl Key {
 
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // The lower half. A fingerprint is uniform as it is.
-        state.write_u64(self.fingerprint().0 as u64);
-    }
-}
-
-/// Hands on the one number it is given.
-#[derive(Debug, Default)]
-struct TakeAsIs(u64);
-
-impl Hasher for TakeAsIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        // Not reached by a `Key`; right for anything else all the same.
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = number;
+        self.fingerprint().hash(state);
     }
 }
 

@@ -20,7 +20,7 @@ pub use batch::{Batch, BatchMessage, Disposition, Origin, Reject, RowReject};
 pub use columns::{ColumnBuilder, ColumnError, RowsBuilder, Scalar};
 pub use credit::{Credit, CreditLimits, Credits};
 pub use fault::{Fault, FaultKind, Mend};
-pub use ids::{Epoch, Fingerprint, Generation, LaneId, PipelineName, Slot, SourceIdentity};
+pub use ids::{Epoch, Fingerprint, FingerprintMap, Generation, LaneId, PipelineName, Slot, SourceIdentity, TakeAsIs};
 pub use message::{Body, Message, MetaValue, Receipt};
 pub use spelling::nearest;
 pub use token::{SinkIdentity, Token};

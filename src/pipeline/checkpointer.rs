@@ -276,7 +276,10 @@ impl Handler<Sealed> for Checkpointer {
                 let epoch = self.work.last.next();
                 self.store(SealedEpoch { epoch, tokens: Vec::new(), disposed: Vec::new() }, ctx);
             }
-            None => self.finish(),
+            None => {
+                self.poller.do_send(NothingSealed);
+                self.finish();
+            }
         }
     }
 }

@@ -1,16 +1,18 @@
 //! The receipts of one generation: message -> newest receipt, and what is being done with it. Plain data.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{VecDeque, hash_map},
     time::{Duration, Instant},
 };
 
-use crate::model::{Fingerprint, Receipt};
+use crate::model::{Fingerprint, FingerprintMap, Receipt};
 
 /// Messages received whose delete has not been answered.
 #[derive(Default)]
 pub struct Ledger {
-    entries: HashMap<Fingerprint, Entry>,
+    entries: FingerprintMap<Entry>,
+    /// Entries that are not wanted yet.
+    open: usize,
     /// Wanted and not under way; may hold ids that are gone again.
     pending: VecDeque<Fingerprint>,
     under_way: usize,
@@ -31,6 +33,11 @@ impl Ledger {
         self.entries.len()
     }
 
+    /// Of those, the messages that no checkpoint has disposed of yet.
+    pub fn open(&self) -> usize {
+        self.open
+    }
+
     /// Whether a delivery of the message is in the ledger.
     pub fn holds(&self, id: Fingerprint) -> bool {
         self.entries.contains_key(&id)
@@ -39,15 +46,18 @@ impl Ledger {
     /// Notes a delivery; an older receipt of the same message is replaced, a newer one kept.
     pub fn received(&mut self, id: Fingerprint, receipt: Receipt, now: Instant) {
         let expires = now + receipt.invisible_for;
-        match self.entries.get_mut(&id) {
-            None => {
-                self.entries.insert(id, Entry { receipt, expires, busy: false, wanted: false });
+        match self.entries.entry(id) {
+            hash_map::Entry::Vacant(vacant) => {
+                vacant.insert(Entry { receipt, expires, busy: false, wanted: false });
+                self.open += 1;
             }
-            Some(entry) if receipt.is_newer_than(&entry.receipt) => {
-                entry.receipt = receipt;
-                entry.expires = expires;
+            hash_map::Entry::Occupied(mut known) => {
+                let entry = known.get_mut();
+                if receipt.is_newer_than(&entry.receipt) {
+                    entry.receipt = receipt;
+                    entry.expires = expires;
+                }
             }
-            Some(_) => {}
         }
     }
 
@@ -57,6 +67,7 @@ impl Ledger {
             && !entry.wanted
         {
             entry.wanted = true;
+            self.open -= 1;
             if !entry.busy {
                 self.pending.push_back(id);
             }
@@ -169,6 +180,22 @@ mod tests {
         assert!(ledger.answered(ID, &second[0].1));
         assert!(ledger.is_idle());
         assert_eq!(ledger.len(), 0);
+    }
+
+    #[test]
+    fn a_message_is_open_until_it_is_wanted_however_often_it_is_delivered() {
+        let (mut ledger, now) = (Ledger::default(), Instant::now());
+        for (handle, at) in [("first", 1_000), ("second", 2_000)] {
+            ledger.received(ID, receipt(handle, at), now);
+        }
+        assert_eq!((ledger.open(), ledger.len()), (1, 1));
+        ledger.want(ID);
+        ledger.want(ID);
+        assert_eq!((ledger.open(), ledger.len()), (0, 1));
+        let taken = ledger.take(16);
+        assert!(ledger.answered(ID, &taken[0].1));
+        ledger.received(ID, receipt("again", 3_000), now);
+        assert_eq!((ledger.open(), ledger.len()), (1, 1));
     }
 
     #[test]

@@ -84,6 +84,11 @@ pub struct Committed;
 #[rtype(result = "()")]
 pub struct Acknowledge(pub Vec<Fingerprint>);
 
+/// Checkpointer -> poller: there was nothing to checkpoint, so no acknowledgement follows.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct NothingSealed;
+
 /// Poller -> checkpointer: the service confirmed these deletes, and every poll begun before that has ended.
 #[derive(Message)]
 #[rtype(result = "()")]

@@ -10,6 +10,7 @@ use std::{
 };
 
 use actix::{fut::wrap_future, prelude::*};
+use futures_util::{FutureExt, future::RemoteHandle};
 use tracing::{Instrument, Span};
 
 use super::{
@@ -99,7 +100,7 @@ impl Poller {
             Ok((messages, begun.elapsed()))
         };
         let handle = ctx.spawn(
-            wrap_future(poll.instrument(self.span.clone()))
+            wrap_future(task(poll.instrument(self.span.clone())))
                 .map(move |result, poller: &mut Self, ctx| poller.polled(number, result, ctx)),
         );
         self.work.polls.insert(number, Some(handle));
@@ -195,10 +196,12 @@ impl Poller {
         }
     }
 
+    /// Only messages that no checkpoint has disposed of count towards an early one: to the others, whose delete is on
+    /// its way, it would do nothing.
     fn note_unacknowledged(&mut self) {
-        let held = self.work.ledger.len();
-        self.vitals.metrics.unacknowledged.set(i64::try_from(held).unwrap_or(i64::MAX));
-        if held >= self.limit.div_ceil(2) && !self.work.asked_for_checkpoint {
+        let Work { ledger, draining, .. } = &self.work;
+        self.vitals.metrics.unacknowledged.set(i64::try_from(ledger.len()).unwrap_or(i64::MAX));
+        if ledger.open() >= self.limit.div_ceil(2) && !draining && !self.work.asked_for_checkpoint {
             self.work.asked_for_checkpoint = true;
             self.checkpointer.do_send(CheckpointSoon);
         }
@@ -220,24 +223,25 @@ impl Poller {
     }
 
     fn delete(&mut self, batch: Vec<(Fingerprint, Receipt)>, ctx: &mut Context<Self>) {
+        let (ids, receipts): (Vec<Fingerprint>, Vec<Receipt>) = batch.into_iter().unzip();
         let (vitals, reporter) = (Arc::clone(&self.vitals), self.reporter.clone());
         let acknowledger = Arc::clone(&self.opened.acknowledger);
         let delete = async move {
-            let receipts: Vec<Receipt> = batch.iter().map(|(_, receipt)| receipt.clone()).collect();
             let times = Some(acknowledger.retries() as usize);
             let result =
                 retrying(&vitals, &reporter, "acknowledge", times, || acknowledger.acknowledge(&receipts)).await;
-            (batch, result)
+            (ids, receipts, result)
         };
         ctx.spawn(
-            wrap_future(delete.instrument(self.span.clone()))
-                .map(|(batch, result), poller: &mut Self, ctx| poller.deleted(batch, result, ctx)),
+            wrap_future(task(delete.instrument(self.span.clone())))
+                .map(|(ids, receipts, result), poller: &mut Self, ctx| poller.deleted(&ids, &receipts, result, ctx)),
         );
     }
 
     fn deleted(
         &mut self,
-        batch: Vec<(Fingerprint, Receipt)>,
+        ids: &[Fingerprint],
+        receipts: &[Receipt],
         result: Result<Vec<Acknowledged>, Fault>,
         ctx: &mut Context<Self>,
     ) {
@@ -248,14 +252,14 @@ impl Poller {
             Err(fault) => {
                 // The messages come back, are recognised, and are deleted with their new receipt.
                 let _in_span = self.span.enter();
-                tracing::warn!(messages = batch.len(), error = %fault, "a delete was given up; the messages will come back");
-                metrics.delete_failed.inc_by(batch.len() as u64);
+                tracing::warn!(messages = ids.len(), error = %fault, "a delete was given up; the messages will come back");
+                metrics.delete_failed.inc_by(ids.len() as u64);
                 Vec::new()
             }
         };
         let mut outcomes = outcomes.into_iter();
         let mut confirmed = Vec::new();
-        for (id, receipt) in &batch {
+        for (id, receipt) in ids.iter().zip(receipts) {
             let gone = self.work.ledger.answered(*id, receipt);
             match outcomes.next() {
                 Some(Acknowledged::Deleted) => {
@@ -323,6 +327,14 @@ impl Poller {
     }
 }
 
+/// A call to the service as a task of its own: whenever anything wakes an actor, all its futures are polled, which is
+/// dear for calls and cheap for this handle. Dropping the handle drops the call, and a panic goes on in the actor.
+fn task<F: Future + 'static>(call: F) -> RemoteHandle<F::Output> {
+    let (task, handle) = call.remote_handle();
+    actix::spawn(task);
+    handle
+}
+
 impl Actor for Poller {
     type Context = Context<Self>;
 
@@ -342,6 +354,16 @@ impl Handler<Acknowledge> for Poller {
             self.work.ledger.want(id);
         }
         self.pump_deletes(ctx);
+        self.note_unacknowledged();
+    }
+}
+
+impl Handler<NothingSealed> for Poller {
+    type Result = ();
+
+    fn handle(&mut self, _: NothingSealed, _: &mut Self::Context) {
+        // What was asked for has not been done: everything received was still on its way to the sink.
+        self.work.asked_for_checkpoint = false;
         self.note_unacknowledged();
     }
 }

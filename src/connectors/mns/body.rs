@@ -48,11 +48,11 @@ impl Expected {
 
     fn matches(self, decoded: &[u8]) -> bool {
         match self {
-            Self::Json => std::str::from_utf8(decoded).is_ok_and(|text| {
+            Self::Json => simdutf8::basic::from_utf8(decoded).is_ok_and(|text| {
                 let first = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).bytes().next();
                 first.is_some_and(|b| b.is_ascii_digit() || b"{[\"-tfnNI<".contains(&b))
             }),
-            Self::Text => std::str::from_utf8(decoded)
+            Self::Text => simdutf8::basic::from_utf8(decoded)
                 .is_ok_and(|text| text.chars().all(|c| !c.is_control() || matches!(c, '\t' | '\r' | '\n'))),
             Self::Magic(magic) => decoded.starts_with(magic),
             Self::Binary => true,

@@ -243,6 +243,9 @@ impl Acknowledger for MnsAcknowledger {
         }
         let handles: Vec<&str> = receipts.iter().map(|receipt| &*receipt.handle).collect();
         let failures = self.client.delete(&self.queue, &handles).await?;
+        if failures.is_empty() {
+            return Ok(vec![Acknowledged::Deleted; handles.len()]);
+        }
         let mut failed: HashMap<&str, &wire::DeleteFailure> =
             failures.iter().map(|failure| (failure.handle.as_str(), failure)).collect();
         let outcomes = handles

@@ -90,7 +90,7 @@ fn local_name<'a>(xml: &'a [u8], start: &quick_xml::events::BytesStart<'_>) -> O
 
 fn borrow(bytes: Cow<'_, [u8]>) -> Option<Cow<'_, str>> {
     match bytes {
-        Cow::Borrowed(bytes) => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
+        Cow::Borrowed(bytes) => simdutf8::basic::from_utf8(bytes).ok().map(Cow::Borrowed),
         Cow::Owned(bytes) => String::from_utf8(bytes).ok().map(Cow::Owned),
     }
 }
