@@ -92,8 +92,9 @@ pub trait Sink: Send {
     /// Where it writes.
     fn identity(&self) -> SinkIdentity;
 
-    /// Called once, before the first write of a generation: commits the tokens of this sink that a crash left
-    /// uncommitted (idempotently) and discards what is staged and named by none of them.
+    /// Called before the first write of a generation, again only after a fault that a retry can mend: commits the
+    /// tokens of this sink that a crash left uncommitted (idempotently) and discards what is staged and named by
+    /// none of them.
     async fn recover(&mut self, tokens: &[Token]) -> Result<(), Fault>;
 
     /// Takes rows. Rows that can never be written are answered, not failed on. A sink may return with a bounded

@@ -21,7 +21,7 @@ use super::{
     messages::*,
     poller::Poller,
     report::{Event, Reporter},
-    sink_writer::SinkWriter,
+    sink_writer::{self, SinkWriter},
 };
 use crate::{
     model::{Epoch, Fault, FaultKind, Fingerprint, Generation, PipelineName, Token},
@@ -57,6 +57,8 @@ pub struct Work {
     pub last: Epoch,
     step: Step,
     progress: Instant,
+    /// Rows the sink had taken when that was last looked at.
+    rows: u64,
     begun: Instant,
     /// Another one is wanted as soon as this one is through.
     again: bool,
@@ -109,6 +111,7 @@ impl Work {
             live: stored.ids.len(),
             step: Step::Idle,
             progress: now,
+            rows: 0,
             begun: now,
             again: false,
             confirmed: Vec::new(),
@@ -221,9 +224,15 @@ impl Checkpointer {
     }
 
     fn watch(&mut self, ctx: &mut Context<Self>) {
+        // A sink that reports retries is Degraded, not hung, and has the whole time once it works again; so has a seal
+        // that waits behind writes which go on. What troubles the source says nothing of either.
+        let rows = self.vitals.metrics.rows_written.get();
+        if rows != self.work.rows || self.vitals.is_retrying(&sink_writer::OPERATIONS) {
+            self.work.rows = rows;
+            self.work.progress = Instant::now();
+        }
         let waiting = self.work.progress.elapsed();
-        let retried = !self.vitals.troubles().is_empty();
-        if self.work.step != Step::Idle && waiting > self.timeout && !retried {
+        if self.work.step != Step::Idle && waiting > self.timeout {
             let text = format!(
                 "a checkpoint made no progress for {waiting:.0?} (checkpoint.timeout {:?}), waiting for {}",
                 self.timeout,

@@ -18,7 +18,7 @@ use super::{
     poller::{self, Poller},
     report::{Event, Reporter},
     retry::retrying,
-    sink_writer::{self, SinkWriter},
+    sink_writer::{self, SinkWriter, with_retries},
 };
 use crate::{
     connector::{Opened, Sink, SinkContext},
@@ -116,7 +116,7 @@ async fn prepare(seed: &Seed) -> Result<Prepared, Fault> {
 
 /// Commits what a crash left uncommitted: each token with the sink it names, even if the definition has changed.
 async fn recover_sink(seed: &Seed, stored: &Stored, context: SinkContext) -> Result<Box<dyn Sink>, Fault> {
-    let plan = &seed.plan;
+    let (plan, vitals, reporter) = (&seed.plan, &seed.vitals, &seed.reporter);
     let mut by_sink: BTreeMap<(String, String), Vec<Token>> = BTreeMap::new();
     for token in &stored.tokens {
         by_sink.entry((token.sink.connector.clone(), token.sink.target.clone())).or_default().push(token.clone());
@@ -124,11 +124,13 @@ async fn recover_sink(seed: &Seed, stored: &Stored, context: SinkContext) -> Res
     let own = by_sink.remove(&(plan.sink_identity.connector.clone(), plan.sink_identity.target.clone()));
     for tokens in by_sink.values() {
         if let Some(first) = tokens.first() {
-            recover_elsewhere(&first.sink, tokens, &context).await?;
+            let recover = || recover_elsewhere(&first.sink, tokens, &context);
+            retrying(vitals, reporter, "recover", None, recover).await?;
         }
     }
     let mut sink = (plan.sink)(context)?;
-    sink.recover(&own.unwrap_or_default()).await?;
+    let own = own.unwrap_or_default();
+    with_retries(&mut sink, vitals, reporter, "recover", async |sink| sink.recover(&own).await).await?;
     Ok(sink)
 }
 

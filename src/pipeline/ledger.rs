@@ -15,7 +15,6 @@ pub struct Ledger {
     open: usize,
     /// Wanted and not under way; may hold ids that are gone again.
     pending: VecDeque<Fingerprint>,
-    under_way: usize,
 }
 
 struct Entry {
@@ -85,14 +84,12 @@ impl Ledger {
                 taken.push((id, entry.receipt.clone()));
             }
         }
-        self.under_way += taken.len();
         taken
     }
 
     /// The service answered a delete that used `receipt`. If another delivery came in meanwhile, its receipt is
     /// the one that counts and the delete is done again with it (`false`); else the message is out of the ledger.
     pub fn answered(&mut self, id: Fingerprint, receipt: &Receipt) -> bool {
-        self.under_way = self.under_way.saturating_sub(1);
         match self.entries.get_mut(&id) {
             Some(entry) if entry.receipt.is_newer_than(receipt) => {
                 entry.busy = false;
@@ -106,9 +103,9 @@ impl Ledger {
         }
     }
 
-    /// Whether nothing wanted is left to send and nothing is under way.
+    /// Whether no delete is left to send or under way; one that waits for an extension is left to send.
     pub fn is_idle(&self) -> bool {
-        self.under_way == 0 && !self.pending.iter().any(|id| self.entries.contains_key(id))
+        self.open == self.entries.len()
     }
 
     /// Up to `most` messages that are neither wanted nor busy and whose delivery runs out within `within`. Each is
@@ -206,6 +203,7 @@ mod tests {
         assert_eq!(extending.len(), 1);
         ledger.want(ID);
         assert!(ledger.take(16).is_empty(), "the extension is still under way");
+        assert!(!ledger.is_idle(), "its delete is still to come");
         ledger.extended(ID, Some(receipt("extended", 9_000)), now);
         assert_eq!(ledger.take(16), vec![(ID, receipt("extended", 9_000))]);
         assert!(ledger.take_expiring(now, Duration::from_secs(60), 4).is_empty(), "the delete is under way");

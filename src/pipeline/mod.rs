@@ -17,6 +17,8 @@ mod poller;
 mod report;
 mod retry;
 mod sink_writer;
+#[cfg(test)]
+pub(crate) mod tests;
 
 pub use child::{Child, ExitReason};
 pub use generation::{Controls, Seed, open};

@@ -107,6 +107,10 @@ impl Poller {
     }
 
     fn polled(&mut self, number: u64, result: Result<(Vec<SourceMessage>, Duration), Fault>, ctx: &mut Context<Self>) {
+        // A poll that was cancelled at the very moment it was answered counts as cancelled: the lane has ended.
+        if !self.work.polls.contains_key(&number) {
+            return;
+        }
         let (messages, took) = match result {
             Ok(answer) => answer,
             Err(fault) => return self.fail(fault, ctx),

@@ -27,6 +27,8 @@ use crate::{
 };
 
 pub const NAME: &str = "sink-writer";
+/// The calls of a sink that are retried.
+pub const OPERATIONS: [&str; 3] = ["write", "prepare", "commit"];
 
 /// See the module.
 pub struct SinkWriter {
@@ -248,7 +250,7 @@ async fn commit(
 }
 
 /// A sink that asks for a retry of the same call gets it; the pipeline is Degraded meanwhile.
-async fn with_retries<T>(
+pub async fn with_retries<T>(
     sink: &mut Box<dyn Sink>,
     vitals: &Arc<Vitals>,
     reporter: &Reporter,

@@ -8,6 +8,8 @@ mod pool;
 mod runtime;
 mod state;
 mod supervise;
+#[cfg(test)]
+mod tests;
 
 pub use handle::{CheckpointStatus, Counts, Handle, PipelineStatus};
 pub use runtime::block_on;

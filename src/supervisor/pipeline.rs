@@ -26,7 +26,7 @@ use crate::{
 
 /// After this a generation that was cut off counts as gone although an actor has not ended: whatever it still does is
 /// fenced by its number.
-const JOIN_DEADLINE: Duration = Duration::from_secs(10);
+pub(super) const JOIN_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The name under which the opening of a generation is awaited, like an actor.
 const START: &str = "start";
@@ -178,14 +178,20 @@ impl Pipeline {
     /// Awaits a child's end here, on the main arbiter.
     fn adopt(&mut self, child: Child, attempt: u64, ctx: &mut Context<Self>) {
         let Child { actor, join } = child;
+        if attempt != self.attempt {
+            // Its generation was given up before it could be heard of.
+            return join.abort();
+        }
         self.alive.insert(actor, join.abort_handle());
         if self.outcome.is_some() {
             join.abort();
         }
-        ctx.spawn(wrap_future(join).map(move |result, pipeline: &mut Self, ctx| {
-            if attempt == pipeline.attempt {
-                pipeline.exited(actor, ExitReason::of(result), ctx);
-            }
+        let slot = self.makings.slot;
+        ctx.spawn(wrap_future(join).map(move |result, _: &mut Self, ctx| {
+            // Through the mailbox, so behind what the actor said of its end: else that would be taken for an end
+            // without a reason.
+            let event = Event::Exited { actor, reason: ExitReason::of(result) };
+            ctx.address().do_send(Report { slot, attempt, event });
         }));
     }
 
@@ -327,12 +333,17 @@ impl Pipeline {
 
     /// Finishes what was received, with a deadline, then the outcome.
     fn drain(&mut self, outcome: Outcome, ctx: &mut Context<Self>) {
-        self.outcome = Some(outcome);
-        let Some(controls) = &self.controls else { return self.cut(ctx) };
+        let Some(controls) = &self.controls else { return };
         controls.drain();
         self.enter(State::Draining);
-        let deadline = self.makings.plan.checkpoint.timeout;
         self.cancel_timer(ctx);
+        let stop = matches!(outcome, Outcome::Stop);
+        self.outcome = Some(outcome);
+        if stop {
+            // Its deadline is the supervisor's, for all pipelines alike, and comes as a Cut.
+            return;
+        }
+        let deadline = self.makings.plan.checkpoint.timeout;
         self.timer = Some(ctx.run_later(deadline, |pipeline, ctx| {
             pipeline.timer = None;
             tracing::error!(pipeline = %pipeline.makings.plan.name, "did not drain in time; what is unfinished is read again");
@@ -373,12 +384,15 @@ impl Handler<Stop> for Pipeline {
 
     fn handle(&mut self, _: Stop, ctx: &mut Self::Context) {
         self.stop_asked = true;
-        if !matches!(self.state, State::Running | State::Degraded | State::Draining) {
+        if self.controls.is_none() && self.state != State::Draining {
             // Nothing is under way; what a failed generation left is read again, as after any failure.
             self.drained = true;
         }
         match self.state {
-            State::Running | State::Degraded => self.drain(Outcome::Stop, ctx),
+            State::Running | State::Degraded if self.controls.is_some() => self.drain(Outcome::Stop, ctx),
+            // It is being cut off: Stopped as soon as it is gone.
+            State::Running | State::Degraded => self.enter(State::Draining),
+            State::Draining if self.controls.is_some() => self.cancel_timer(ctx),
             State::Draining => {}
             State::Starting => {
                 self.outcome = Some(Outcome::Stop);

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::{
     Handle, State,
     handle::{Board, Entry},
-    pipeline::{Cut, Makings, Pipeline, PipelineStopped, Stop},
+    pipeline::{Cut, JOIN_DEADLINE, Makings, Pipeline, PipelineStopped, Stop},
     pool::Pool,
 };
 use crate::{
@@ -21,6 +21,9 @@ use crate::{
     state::Store,
     telemetry::{Metrics, Vitals},
 };
+
+/// After the time a pipeline may take to be cut off, so much more for its answer.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// One definition.
 pub struct Member {
@@ -154,13 +157,24 @@ impl Supervisor {
         }
     }
 
-    fn cut(&mut self) {
+    fn cut(&mut self, ctx: &mut Context<Self>) {
         if let Some(stopping) = &self.stopping {
             for slot in &stopping.waiting {
                 if let Some(pipeline) = self.pipelines.get(slot) {
                     pipeline.do_send(Cut);
                 }
             }
+        }
+        ctx.run_later(JOIN_DEADLINE + GRACE, |supervisor, _| supervisor.give_up());
+    }
+
+    /// Even a pipeline that does not answer any more does not keep the process from ending.
+    fn give_up(&mut self) {
+        if let Some(stopping) = &mut self.stopping
+            && let Some(answer) = stopping.answer.take()
+        {
+            tracing::error!(slots = ?stopping.waiting, "pipelines did not answer that they are at rest");
+            let _nobody_waits = answer.send(Stopped::CutOff);
         }
     }
 
@@ -194,7 +208,7 @@ impl Handler<Shutdown> for Supervisor {
         for pipeline in self.pipelines.values() {
             pipeline.do_send(Stop);
         }
-        ctx.run_later(self.settings.shutdown_deadline, |supervisor, _| supervisor.cut());
+        ctx.run_later(self.settings.shutdown_deadline, |supervisor, ctx| supervisor.cut(ctx));
         self.answer_if_stopped();
     }
 }
@@ -202,8 +216,8 @@ impl Handler<Shutdown> for Supervisor {
 impl Handler<Force> for Supervisor {
     type Result = ();
 
-    fn handle(&mut self, _: Force, _: &mut Self::Context) {
-        self.cut();
+    fn handle(&mut self, _: Force, ctx: &mut Self::Context) {
+        self.cut(ctx);
     }
 }
 

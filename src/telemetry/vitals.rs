@@ -53,6 +53,11 @@ impl Vitals {
         self.inner().troubles.remove(operation).is_some()
     }
 
+    /// Whether one of these operations is in trouble.
+    pub fn is_retrying(&self, operations: &[&str]) -> bool {
+        self.inner().troubles.keys().any(|operation| operations.contains(operation))
+    }
+
     /// A generation ends: its troubles end with it.
     pub fn clear_troubles(&self) {
         self.inner().troubles.clear();

@@ -1,0 +1,431 @@
+//! A generation on the current arbiter whose source and sink follow a script.
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use actix::prelude::*;
+use arrow_array::{RecordBatch, cast::AsArray, types::Int64Type};
+use async_trait::async_trait;
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use crate::{
+    connector::{Acknowledged, Acknowledger, Opened, QueueFacts, Reader, RowReject, Sink, Source},
+    connectors::{Plan, RowShape},
+    definition::{CheckpointDefinition, OnError, RestartDefinition},
+    formats::{Decoded, Decoder},
+    model::{
+        Body, Column, ColumnType, CreditLimits, Epoch, Fault, LaneId, Message as SourceMessage, PipelineName, Receipt,
+        RowsBuilder, Scalar, Schema, SinkIdentity, Slot, SourceIdentity, Token,
+    },
+    pipeline::{Controls, Event, Report, Reporter, Seed},
+    state::StateDir,
+    telemetry::{Metrics, Vitals},
+};
+
+/// What the service and the sink do, and what was done to them.
+#[derive(Default)]
+pub struct World {
+    state: Mutex<State>,
+    polls: Notify,
+}
+
+#[derive(Default)]
+pub struct State {
+    polls: VecDeque<Scripted<Vec<SourceMessage>>>,
+    /// Polls under way or answered.
+    pub polled: usize,
+    /// What becomes of the next deletes; after these, each is confirmed.
+    pub deletes: VecDeque<Scripted<Vec<Acknowledged>>>,
+    /// Handles of each delete, in order.
+    pub deleted: Vec<Vec<String>>,
+    /// What becomes of the next extensions; after these, each is refused.
+    pub extensions: VecDeque<Scripted<Option<Receipt>>>,
+    pub extended: usize,
+    /// Faults of the next calls of the sink, by the name of the call.
+    pub faults: HashMap<&'static str, VecDeque<Fault>>,
+    /// What holds up the next calls of the sink, by the name of the call.
+    pub gates: HashMap<&'static str, VecDeque<oneshot::Receiver<()>>>,
+    /// Rows taken and not yet prepared.
+    pub open: Vec<i64>,
+    /// Rows committed.
+    pub committed: Vec<i64>,
+    tokens: HashSet<String>,
+}
+
+/// An answer, and what it waits for.
+pub struct Scripted<T> {
+    pub gate: Option<oneshot::Receiver<()>>,
+    pub answer: Result<T, Fault>,
+}
+
+impl<T> Scripted<T> {
+    pub fn now(answer: Result<T, Fault>) -> Self {
+        Self { gate: None, answer }
+    }
+
+    pub fn gated(answer: Result<T, Fault>) -> (oneshot::Sender<()>, Self) {
+        let (open, gate) = oneshot::channel();
+        (open, Self { gate: Some(gate), answer })
+    }
+
+    async fn answer(self) -> Result<T, Fault> {
+        if let Some(gate) = self.gate {
+            let _opened_or_dropped = gate.await;
+        }
+        self.answer
+    }
+}
+
+impl World {
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    /// The next poll to begin gets this.
+    pub fn poll(&self, scripted: Scripted<Vec<SourceMessage>>) {
+        self.state().polls.push_back(scripted);
+        self.polls.notify_one();
+    }
+
+    pub fn deliver(&self, messages: Vec<SourceMessage>) {
+        self.poll(Scripted::now(Ok(messages)));
+    }
+
+    pub fn committed(&self) -> Vec<i64> {
+        let mut rows = self.state().committed.clone();
+        rows.sort_unstable();
+        rows
+    }
+
+    async fn sink_call(&self, call: &'static str) -> Result<(), Fault> {
+        let gate = self.state().gates.get_mut(call).and_then(VecDeque::pop_front);
+        if let Some(gate) = gate {
+            let _opened_or_dropped = gate.await;
+        }
+        let fault = self.state().faults.get_mut(call).and_then(VecDeque::pop_front);
+        fault.map_or(Ok(()), Err)
+    }
+}
+
+/// A delivery of message `n`, whose body is `n`; later `visible` is the newer receipt.
+pub fn delivery(n: i64, visible: i64) -> SourceMessage {
+    with_body(n, visible, &n.to_string())
+}
+
+pub fn with_body(n: i64, visible: i64, body: &str) -> SourceMessage {
+    SourceMessage {
+        id: format!("m{n}").into(),
+        body: Body::Bytes(body.to_owned().into()),
+        meta: Vec::new(),
+        receipt: Some(Receipt {
+            handle: format!("m{n}@{visible}").into(),
+            next_visible_ms: visible,
+            dequeue_count: 1,
+            invisible_for: Duration::from_secs(30),
+        }),
+    }
+}
+
+struct Script(Arc<World>, Setup);
+
+#[async_trait]
+impl Source for Script {
+    fn identity(&self) -> SourceIdentity {
+        SourceIdentity("script".to_owned())
+    }
+
+    async fn open(&self, _: &LaneId) -> Result<Opened, Fault> {
+        let link = || Arc::new(Script(Arc::clone(&self.0), self.1));
+        let facts = QueueFacts { visibility_timeout: Some(self.1.visibility), retention: None };
+        Ok(Opened { reader: link(), acknowledger: link(), concurrency: self.1.concurrency, facts })
+    }
+
+    async fn lanes(&self) -> Result<Vec<LaneId>, Fault> {
+        Ok(vec![LaneId("lane".into())])
+    }
+}
+
+#[async_trait]
+impl Reader for Script {
+    async fn poll(&self) -> Result<Vec<SourceMessage>, Fault> {
+        self.0.state().polled += 1;
+        loop {
+            let next = self.0.state().polls.pop_front();
+            match next {
+                Some(scripted) => return scripted.answer().await,
+                None => self.0.polls.notified().await,
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Acknowledger for Script {
+    fn most(&self) -> usize {
+        16
+    }
+
+    fn retries(&self) -> u32 {
+        0
+    }
+
+    async fn acknowledge(&self, receipts: &[Receipt]) -> Result<Vec<Acknowledged>, Fault> {
+        let scripted = {
+            let mut state = self.0.state();
+            state.deleted.push(receipts.iter().map(|receipt| receipt.handle.to_string()).collect());
+            state.deletes.pop_front()
+        };
+        match scripted {
+            Some(scripted) => scripted.answer().await,
+            None => Ok(vec![Acknowledged::Deleted; receipts.len()]),
+        }
+    }
+
+    fn extends(&self) -> bool {
+        true
+    }
+
+    async fn extend(&self, _: &Receipt, _: Duration) -> Result<Option<Receipt>, Fault> {
+        let scripted = {
+            let mut state = self.0.state();
+            state.extended += 1;
+            state.extensions.pop_front()
+        };
+        match scripted {
+            Some(scripted) => scripted.answer().await,
+            None => Ok(None),
+        }
+    }
+}
+
+struct Numbers;
+
+impl Decoder for Numbers {
+    fn decode(&mut self, body: &[u8], rows: &mut RowsBuilder) -> Result<Decoded, String> {
+        let number = std::str::from_utf8(body).ok().and_then(|text| text.parse().ok()).ok_or("not a number")?;
+        let column = rows.column_mut(0).ok_or("no column")?;
+        column.append(Scalar::Int64(number)).map_err(|error| error.to_string())?;
+        Ok(Decoded { rows: 1, ..Decoded::default() })
+    }
+}
+
+/// Two phases: a token holds its epoch and the rows.
+struct Recording(Arc<World>);
+
+fn sink_identity() -> SinkIdentity {
+    SinkIdentity { connector: "recording".to_owned(), target: "here".to_owned() }
+}
+
+#[async_trait]
+impl Sink for Recording {
+    fn identity(&self) -> SinkIdentity {
+        sink_identity()
+    }
+
+    async fn recover(&mut self, tokens: &[Token]) -> Result<(), Fault> {
+        self.0.sink_call("recover").await?;
+        self.0.state().open.clear();
+        for token in tokens {
+            self.commit(token).await?;
+        }
+        Ok(())
+    }
+
+    async fn write(&mut self, rows: &RecordBatch) -> Result<Vec<RowReject>, Fault> {
+        self.0.sink_call("write").await?;
+        self.0.state().open.extend(rows.column(0).as_primitive::<Int64Type>().values());
+        Ok(Vec::new())
+    }
+
+    async fn prepare(&mut self, epoch: Epoch) -> Result<Option<Token>, Fault> {
+        self.0.sink_call("prepare").await?;
+        let rows = std::mem::take(&mut self.0.state().open);
+        let content = serde_json::to_string(&(epoch, &rows)).unwrap();
+        Ok((!rows.is_empty()).then(|| Token { sink: sink_identity(), content }))
+    }
+
+    async fn commit(&mut self, token: &Token) -> Result<(), Fault> {
+        self.0.sink_call("commit").await?;
+        let (_, rows): (Epoch, Vec<i64>) = serde_json::from_str(&token.content).unwrap();
+        let mut state = self.0.state();
+        if state.tokens.insert(token.content.clone()) {
+            state.committed.extend(rows);
+        }
+        Ok(())
+    }
+}
+
+/// What differs from test to test.
+#[derive(Clone, Copy)]
+pub struct Setup {
+    pub interval: Duration,
+    pub timeout: Duration,
+    pub limit: usize,
+    pub concurrency: usize,
+    pub visibility: Duration,
+    pub credits: CreditLimits,
+    pub on_error: OnError,
+}
+
+impl Default for Setup {
+    /// No checkpoint by itself, and no extension.
+    fn default() -> Self {
+        Self {
+            interval: Duration::from_secs(3600),
+            timeout: Duration::from_secs(60),
+            limit: 10_000,
+            concurrency: 2,
+            visibility: Duration::from_millis(1),
+            credits: CreditLimits::default(),
+            on_error: OnError::Fail,
+        }
+    }
+}
+
+struct Listener(mpsc::UnboundedSender<Event>);
+
+impl Actor for Listener {
+    type Context = Context<Self>;
+}
+
+impl Handler<Report> for Listener {
+    type Result = ();
+
+    fn handle(&mut self, report: Report, _: &mut Self::Context) {
+        let _test_is_over = self.0.send(report.event);
+    }
+}
+
+/// One process: a store, and the generations opened on it.
+pub struct Rig {
+    pub world: Arc<World>,
+    pub vitals: Arc<Vitals>,
+    pub state_dir: StateDir,
+    pub setup: Setup,
+    _dir: tempfile::TempDir,
+}
+
+/// A running generation.
+pub struct Running {
+    pub controls: Controls,
+    pub events: mpsc::UnboundedReceiver<Event>,
+}
+
+impl Rig {
+    pub fn new(setup: Setup) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let metrics = Metrics::new().unwrap();
+        let vitals = Arc::new(Vitals::new(metrics.pipeline(&PipelineName::new("p").unwrap())));
+        let state_dir = StateDir::open(dir.path()).unwrap();
+        Self { world: Arc::default(), vitals, state_dir, setup, _dir: dir }
+    }
+
+    pub fn plan(&self) -> Plan {
+        let ty = ColumnType::parse("BIGINT").unwrap();
+        let schema = Schema { columns: vec![Column { name: "n".to_owned(), ty, metadata: None, is_virtual: false }] };
+        let (source, sink, setup) = (Arc::clone(&self.world), Arc::clone(&self.world), self.setup);
+        Plan {
+            name: PipelineName::new("p").unwrap(),
+            source_identity: SourceIdentity("script".to_owned()),
+            source: Arc::new(move || Ok(Arc::new(Script(Arc::clone(&source), setup)) as Arc<dyn Source>)),
+            decoder: Arc::new(|| Ok(Box::new(Numbers) as Box<dyn Decoder>)),
+            shape: RowShape::new(schema.to_arrow()),
+            schema: Arc::new(schema),
+            metadata: Arc::new([]),
+            sink_identity: sink_identity(),
+            sink: Arc::new(move |_| Ok(Box::new(Recording(Arc::clone(&sink))) as Box<dyn Sink>)),
+            checkpoint: CheckpointDefinition {
+                interval: setup.interval,
+                timeout: setup.timeout,
+                max_unacknowledged: setup.limit,
+            },
+            restart: RestartDefinition {
+                max: 0,
+                within: Duration::from_secs(60),
+                backoff_min: Duration::from_secs(1),
+                backoff_max: Duration::from_secs(1),
+            },
+            on_error: setup.on_error,
+            batch_rows: 256,
+            credits: setup.credits,
+        }
+    }
+
+    /// Opens a generation; answers when it runs.
+    pub async fn open(&self) -> Running {
+        let (send, mut events) = mpsc::unbounded_channel();
+        let reporter = Reporter { to: Listener(send).start().recipient(), slot: Slot(1), attempt: 1 };
+        let seed = Seed {
+            plan: Arc::new(self.plan()),
+            store: self.state_dir.store(),
+            incarnation: self.state_dir.incarnation().to_owned(),
+            vitals: Arc::clone(&self.vitals),
+            reporter,
+        };
+        actix::spawn(crate::pipeline::open(seed));
+        loop {
+            match next(&mut events).await {
+                Event::Running(controls) => return Running { controls, events },
+                Event::Fault { actor, fault } => panic!("{actor}: {fault}"),
+                _ => {}
+            }
+        }
+    }
+}
+
+async fn next(events: &mut mpsc::UnboundedReceiver<Event>) -> Event {
+    let event = tokio::time::timeout(SOON, events.recv()).await;
+    event.expect("an event in time").expect("the generation can still report")
+}
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// Lets the actors work until something is so.
+pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = std::time::Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < SOON, "not in time: {what}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+impl Running {
+    /// The next event that is not about health.
+    pub async fn event(&mut self) -> Event {
+        loop {
+            match next(&mut self.events).await {
+                Event::HealthChanged => {}
+                event => return event,
+            }
+        }
+    }
+
+    /// Drains to the end, and cuts off what is left of the actors.
+    pub async fn drain(mut self) {
+        self.controls.drain();
+        match self.event().await {
+            Event::Drained => self.cut().await,
+            Event::Fault { actor, fault } => panic!("{actor}: {fault}"),
+            _ => panic!("something else than the end of the drain"),
+        }
+    }
+
+    /// As the supervisor cuts off a generation.
+    pub async fn cut(self) {
+        for child in self.controls.children {
+            child.join.abort();
+            let _cancelled = child.join.await;
+        }
+    }
+}
+
+/// Runs a test on an arbiter of its own.
+pub fn run(setup: Setup, test: impl AsyncFnOnce(&Rig)) {
+    actix::System::new().block_on(async {
+        let rig = Rig::new(setup);
+        test(&rig).await;
+    });
+}
