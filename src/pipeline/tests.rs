@@ -1,10 +1,13 @@
 //! Schedules of events that a generation must survive: scripted polls, deletes, extensions and sink calls.
 
 pub(crate) mod harness;
+mod service;
 
 use std::time::Duration;
 
 use harness::{Rig, Scripted, Setup, delivery, run, until, with_body};
+
+use service::Service;
 
 use super::Event;
 use crate::{
@@ -203,6 +206,44 @@ fn tens_of_thousands_of_redeliveries_after_a_restart_are_deleted_and_forgotten()
         running.drain().await;
         assert_eq!(rig.world.committed(), (0..COUNT).collect::<Vec<_>>());
     });
+}
+
+/// Cuts generations off, or drains them, at moments of chance until the service has nothing left.
+async fn survive(rig: &Rig, seed: u64, messages: i64) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    rig.world.state().service = Some(Service::new(seed, messages));
+    let left = || rig.world.state().service.as_ref().map_or(0, |service| service.alive.len());
+    let begun = std::time::Instant::now();
+    while left() > 0 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "seed {seed}: {} messages are left", left());
+        let Ok(mut running) = rig.try_open().await else { continue };
+        let life = Duration::from_millis(random.u64(0..150));
+        let ended = tokio::time::timeout(life, running.event()).await.is_ok();
+        if !ended && random.bool() {
+            running.controls.drain();
+            let _drained_or_failed = running.event().await;
+        }
+        running.cut().await;
+    }
+    rig.world.state().service = None;
+    let running = rig.open().await;
+    running.drain().await;
+    assert_eq!(rig.world.committed(), (0..messages).collect::<Vec<_>>(), "seed {seed}");
+}
+
+#[test]
+fn whatever_the_service_does_and_whenever_a_generation_ends_each_row_is_committed_once() {
+    for seed in 0..8 {
+        let setup = Setup {
+            interval: [QUICK, Duration::from_millis(40)][seed as usize % 2],
+            limit: [16, 400][seed as usize / 2 % 2],
+            concurrency: 4,
+            visibility: [Duration::from_millis(1), Duration::from_secs(120)][seed as usize / 4 % 2],
+            credits: CreditLimits { batches: 3, bytes: 1 << 20 },
+            ..Setup::default()
+        };
+        run(setup, async |rig| survive(rig, seed, 600).await);
+    }
 }
 
 #[test]

@@ -11,14 +11,15 @@ use arrow_array::{RecordBatch, cast::AsArray, types::Int64Type};
 use async_trait::async_trait;
 use tokio::sync::{Notify, mpsc, oneshot};
 
+use super::service::Service;
 use crate::{
     connector::{Acknowledged, Acknowledger, Opened, QueueFacts, Reader, RowReject, Sink, Source},
     connectors::{Plan, RowShape},
     definition::{CheckpointDefinition, OnError, RestartDefinition},
     formats::{Decoded, Decoder},
     model::{
-        Body, Column, ColumnType, CreditLimits, Epoch, Fault, LaneId, Message as SourceMessage, PipelineName, Receipt,
-        RowsBuilder, Scalar, Schema, SinkIdentity, Slot, SourceIdentity, Token,
+        Body, Column, ColumnType, CreditLimits, Epoch, Fault, FaultKind, LaneId, Message as SourceMessage,
+        PipelineName, Receipt, RowsBuilder, Scalar, Schema, SinkIdentity, Slot, SourceIdentity, Token,
     },
     pipeline::{Controls, Event, Report, Reporter, Seed},
     state::StateDir,
@@ -34,6 +35,8 @@ pub struct World {
 
 #[derive(Default)]
 pub struct State {
+    /// In place of the script.
+    pub service: Option<Service>,
     polls: VecDeque<Scripted<Vec<SourceMessage>>>,
     /// Polls under way or answered.
     pub polled: usize,
@@ -101,6 +104,9 @@ impl World {
     }
 
     async fn sink_call(&self, call: &'static str) -> Result<(), Fault> {
+        if self.state().service.as_mut().is_some_and(|service| service.chance(100)) {
+            return Err(Fault::restart(FaultKind::Sink, "a broken sink"));
+        }
         let gate = self.state().gates.get_mut(call).and_then(VecDeque::pop_front);
         if let Some(gate) = gate {
             let _opened_or_dropped = gate.await;
@@ -152,6 +158,11 @@ impl Source for Script {
 impl Reader for Script {
     async fn poll(&self) -> Result<Vec<SourceMessage>, Fault> {
         self.0.state().polled += 1;
+        let served = self.0.state().service.as_mut().map(Service::receive);
+        if let Some((messages, pause)) = served {
+            tokio::time::sleep(pause).await;
+            return Ok(messages);
+        }
         loop {
             let next = self.0.state().polls.pop_front();
             match next {
@@ -173,6 +184,11 @@ impl Acknowledger for Script {
     }
 
     async fn acknowledge(&self, receipts: &[Receipt]) -> Result<Vec<Acknowledged>, Fault> {
+        let served = self.0.state().service.as_mut().map(|service| service.delete(receipts));
+        if let Some((outcome, pause)) = served {
+            tokio::time::sleep(pause).await;
+            return outcome;
+        }
         let scripted = {
             let mut state = self.0.state();
             state.deleted.push(receipts.iter().map(|receipt| receipt.handle.to_string()).collect());
@@ -188,7 +204,12 @@ impl Acknowledger for Script {
         true
     }
 
-    async fn extend(&self, _: &Receipt, _: Duration) -> Result<Option<Receipt>, Fault> {
+    async fn extend(&self, receipt: &Receipt, _: Duration) -> Result<Option<Receipt>, Fault> {
+        let served = self.0.state().service.as_mut().map(|service| service.extend(receipt));
+        if let Some(receipt) = served {
+            tokio::task::yield_now().await;
+            return Ok(receipt);
+        }
         let scripted = {
             let mut state = self.0.state();
             state.extended += 1;
@@ -356,6 +377,11 @@ impl Rig {
 
     /// Opens a generation; answers when it runs.
     pub async fn open(&self) -> Running {
+        self.try_open().await.unwrap_or_else(|fault| panic!("{fault}"))
+    }
+
+    /// The same, or why it does not.
+    pub async fn try_open(&self) -> Result<Running, Fault> {
         let (send, mut events) = mpsc::unbounded_channel();
         let reporter = Reporter { to: Listener(send).start().recipient(), slot: Slot(1), attempt: 1 };
         let seed = Seed {
@@ -368,8 +394,8 @@ impl Rig {
         actix::spawn(crate::pipeline::open(seed));
         loop {
             match next(&mut events).await {
-                Event::Running(controls) => return Running { controls, events },
-                Event::Fault { actor, fault } => panic!("{actor}: {fault}"),
+                Event::Running(controls) => return Ok(Running { controls, events }),
+                Event::Fault { fault, .. } => return Err(fault),
                 _ => {}
             }
         }
