@@ -1,5 +1,7 @@
 //! A checkpoint starts early at half of `checkpoint.max_unacknowledged`, time and again.
 
+#![allow(clippy::expect_used, reason = "a test that cannot go on says so")]
+
 mod common;
 
 use common::{EmulatorProcess, KEY_ID, KEY_SECRET, Place, SOON, traffic_definition, until};

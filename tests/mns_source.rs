@@ -47,7 +47,6 @@ fn options(endpoint: &str, changes: &[(&str, OptionValue)]) -> Options {
         ("queueName", text(QUEUE)),
         ("accessKeyId", text("id")),
         ("accessKeySecret", text("secret")),
-        ("format", text("json")),
         ("batchSize", OptionValue::Integer(16)),
         ("pollingWaitTime", OptionValue::Duration(Duration::ZERO)),
         ("messageType", text("RAW")),

@@ -119,6 +119,28 @@ fn a_poison_body_under_skip_is_counted_and_deleted() {
 }
 
 #[test]
+fn what_an_ignore_option_drops_is_counted() {
+    let emulator = EmulatorProcess::start(&[]);
+    let mut place = Place::new();
+    let out = place.path("out");
+    send(&emulator.endpoint, "q", 30, &["{\"n\":1}{\"n\":2}", "[]", "{\"n\":\"x\"}"]);
+    let definition = numbers(&emulator.endpoint, "q", &out, QUICK);
+    place.define("q", &definition.replace("schema:", "json.ignore-parse-errors: true\n  schema:"));
+    let mut supervisor = place.run();
+    until(SOON, "the queue is empty", || (emulator.left("q") == 0).then_some(()));
+    let (_, metrics) = get(&supervisor.address, "/metrics").unwrap();
+    for counted in [
+        "queuewarden_decode_unread_total{pipeline=\"q\"} 1",
+        "queuewarden_decode_nulled_fields_total{pipeline=\"q\"} 1",
+        "queuewarden_messages_total{disposition=\"ignored\",pipeline=\"q\"} 1",
+    ] {
+        assert!(metrics.contains(counted), "{counted}");
+    }
+    assert_eq!(supervisor.stop(), 0);
+    assert_eq!(lines(&out), ["{\"n\":1}", "{\"n\":null}"]);
+}
+
+#[test]
 fn a_stop_in_the_middle_of_a_long_poll_takes_less_than_a_second_and_leaves_nothing_to_redeliver() {
     let emulator = EmulatorProcess::start(&[]);
     let mut place = Place::new();

@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long, env = "QUEUEWARDEN_SECRETS_DIR", value_name = "DIR")]
     secrets_dir: Option<PathBuf>,
     /// Do not start at all if a definition is not valid, or cannot be looked at.
-    #[arg(long, env = "QUEUEWARDEN_STRICT")]
+    #[arg(long, env = "QUEUEWARDEN_STRICT", value_parser = clap::builder::FalseyValueParser::new())]
     strict: bool,
     /// Seconds that a stop may take before what is unfinished is cut off (it is read again).
     #[arg(long, env = "QUEUEWARDEN_SHUTDOWN_DEADLINE", value_name = "SECONDS", default_value_t = 30)]

@@ -99,14 +99,15 @@ fn sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>
     if name == filesystem::TABLE.name {
         return filesystem_sink(endpoint);
     }
-    let make: MakeSink = if name == print::TABLE.name {
-        Arc::new(|_| Ok(Box::new(print::PrintSink::new()) as Box<dyn Sink>))
-    } else if name == blackhole::TABLE.name {
-        Arc::new(|_| Ok(Box::new(blackhole::BlackholeSink::new()) as Box<dyn Sink>))
-    } else {
-        return Err(unknown(endpoint));
-    };
-    Ok((SinkIdentity { connector: name.to_owned(), target: "-".to_owned() }, make))
+    if name == print::TABLE.name {
+        let make: MakeSink = Arc::new(|_| Ok(Box::new(print::PrintSink::new()) as Box<dyn Sink>));
+        return Ok((print::PrintSink::new().identity(), make));
+    }
+    if name == blackhole::TABLE.name {
+        let make: MakeSink = Arc::new(|_| Ok(Box::new(blackhole::BlackholeSink::new()) as Box<dyn Sink>));
+        return Ok((blackhole::BlackholeSink::new().identity(), make));
+    }
+    Err(unknown(endpoint))
 }
 
 fn filesystem_sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>> {

@@ -111,7 +111,9 @@ impl Decoder {
             Ok(decoded) => {
                 batch.origin.extend((0..decoded.rows).map(|row| Origin { message: index, row }));
                 self.vitals.metrics.nulled_fields.inc_by(decoded.nulled_fields.into());
-                self.vitals.metrics.unread.inc_by(decoded.unread.into());
+                // A part dropped behind a first row is no less unread than what a meaning of Flink leaves.
+                let dropped_part = u64::from(decoded.dropped && decoded.rows > 0);
+                self.vitals.metrics.unread.inc_by(u64::from(decoded.unread) + dropped_part);
                 if decoded.dropped && decoded.rows == 0 { Disposition::Ignored } else { Disposition::Rows }
             }
             Err(reason) => {

@@ -124,7 +124,7 @@ pub enum StoreError {
     /// The stored state belongs to a pipeline of the same name that read something else.
     #[error(
         "the state of pipeline {pipeline} belongs to source {stored}, but its definition reads {defined}; give the \
-         pipeline another name, or forget its state with `queuewarden state reset {pipeline}`"
+         pipeline another name, or the supervisor another state directory"
     )]
     OtherSource {
         /// Whose.
@@ -137,7 +137,7 @@ pub enum StoreError {
     /// The pipeline's state cannot be read. Nothing has been changed.
     #[error(
         "the state of pipeline {pipeline} is damaged ({reason}); without it, messages that were written but not yet \
-         deleted are written again; to accept that, forget it with `queuewarden state reset {pipeline}`"
+         deleted are written again; to accept that, give the pipeline another name"
     )]
     Damaged {
         /// Whose.

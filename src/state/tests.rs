@@ -160,7 +160,7 @@ async fn the_state_of_another_source_is_refused_and_kept() {
     let other = SourceIdentity("mns http://127.0.0.1:1 others".to_owned());
     let error = store.open_generation(&a, &other).await.unwrap_err();
     let text = error.to_string();
-    assert!(text.contains(&source().0) && text.contains(&other.0) && text.contains("state reset a"), "{text}");
+    assert!(text.contains(&source().0) && text.contains(&other.0) && text.contains("another name"), "{text}");
     assert_eq!(open(&store, &a).await.generation, Generation(2), "the refused one has taken no number");
 }
 

@@ -34,9 +34,10 @@ async fn state(supervision: &Supervision, state: State) {
 
 #[test]
 fn a_stop_may_take_as_long_as_the_shutdown_deadline_says_whatever_the_checkpoint_timeout() {
-    run(Setup { timeout: Duration::from_millis(100), ..Setup::default() }, async |rig| {
-        let full = Fault::retry(FaultKind::Sink, "the disk is full");
-        rig.world.state().faults.entry("write").or_default().push_back(full);
+    // Two retries take a second and a half at least; a slow disk alone must not take the timeout.
+    run(Setup { timeout: Duration::from_millis(1400), ..Setup::default() }, async |rig| {
+        let full = || Fault::retry(FaultKind::Sink, "the disk is full");
+        rig.world.state().faults.entry("write").or_default().extend([full(), full()]);
         let supervision = supervise(rig);
         rig.world.deliver(vec![delivery(1, 1)]);
         state(&supervision, State::Degraded).await;
