@@ -1,8 +1,10 @@
 //! The folder: its lock, its database, its incarnation.
 //!
-//!     DIR/lock           held for life; pid and HTTP address of the holder
-//!     DIR/incarnation    written last when the store is created: a database that has lost its own copy is refused
-//!     DIR/store/         the database
+//! ```text
+//! DIR/lock           held for life; pid and HTTP address of the holder
+//! DIR/incarnation    written last when the store is created: a database that has lost its own copy is refused
+//! DIR/store/         the database
+//! ```
 
 use std::{
     fs::{self, File, TryLockError},

@@ -1,8 +1,10 @@
 //! How state is laid out as keys and values.
 //!
-//!     m                                                  what the store is: version, incarnation
-//!     p <length of name: u8> <name> d <epoch: u64> <part: u32>    a delta, or a snapshot
-//!     p <length of name: u8> <name> r <part: u32>                 the record
+//! ```text
+//! m                                                  what the store is: version, incarnation
+//! p <length of name: u8> <name> d <epoch: u64> <part: u32>    a delta, or a snapshot
+//! p <length of name: u8> <name> r <part: u32>                 the record
+//! ```
 //!
 //! Numbers in keys are big-endian, so that their order is the order of keys; in values they are little-endian.
 //! sled puts large values, and leaves that hold several of them, into files it never syncs, so every value is cut

@@ -4,10 +4,12 @@
 //! durable and hands out its name; `commit` renames it into the target, where it never changes again. One epoch
 //! makes one file, or none if it has no rows.
 //!
-//!     PATH/part-INCARNATION-GENERATION-EPOCH-PART.EXT               committed
-//!     PATH/.queuewarden/lock                                        held while a pipeline writes here
-//!     PATH/.queuewarden/PIPELINE/open-INCARNATION-GENERATION-N.EXT  being written
-//!     PATH/.queuewarden/PIPELINE/part-...                           prepared
+//! ```text
+//! PATH/part-INCARNATION-GENERATION-EPOCH-PART.EXT               committed
+//! PATH/.queuewarden/lock                                        held while a pipeline writes here
+//! PATH/.queuewarden/PIPELINE/open-INCARNATION-GENERATION-N.EXT  being written
+//! PATH/.queuewarden/PIPELINE/part-...                           prepared
+//! ```
 
 mod commit;
 mod folder;
