@@ -123,7 +123,7 @@ fn what_an_ignore_option_drops_is_counted() {
     let emulator = EmulatorProcess::start(&[]);
     let mut place = Place::new();
     let out = place.path("out");
-    send(&emulator.endpoint, "q", 30, &["{\"n\":1}{\"n\":2}", "[]", "{\"n\":\"x\"}"]);
+    send(&emulator.endpoint, "q", 30, &["{\"n\":1}{\"n\":2}", "[]", "{\"n\":\"x\"}", ""]);
     let definition = numbers(&emulator.endpoint, "q", &out, QUICK);
     place.define("q", &definition.replace("schema:", "json.ignore-parse-errors: true\n  schema:"));
     let mut supervisor = place.run();
@@ -132,7 +132,7 @@ fn what_an_ignore_option_drops_is_counted() {
     for counted in [
         "queuewarden_decode_unread_total{pipeline=\"q\"} 1",
         "queuewarden_decode_nulled_fields_total{pipeline=\"q\"} 1",
-        "queuewarden_messages_total{disposition=\"ignored\",pipeline=\"q\"} 1",
+        "queuewarden_messages_total{disposition=\"ignored\",pipeline=\"q\"} 2",
     ] {
         assert!(metrics.contains(counted), "{counted}");
     }

@@ -30,7 +30,7 @@ impl Exit {
     /// For `--help`.
     pub const HELP: &str = "\
 Exit codes:
-    0  done; after SIGTERM or SIGINT: everything received was finished
+    0  done; after SIGTERM or SIGINT: every pipeline that ran finished what it had received
    64  the command line cannot be understood
    65  the state store cannot be read
    66  a path is not there, or holds no definition

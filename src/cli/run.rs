@@ -42,8 +42,8 @@ pub struct Args {
     #[arg(long, env = "QUEUEWARDEN_SHUTDOWN_DEADLINE", value_name = "SECONDS", default_value_t = 30)]
     shutdown_deadline: u64,
     /// Threads that pipelines are spread over; default: one per processor.
-    #[arg(long, env = "QUEUEWARDEN_THREADS", value_name = "N")]
-    threads: Option<usize>,
+    #[arg(long, env = "QUEUEWARDEN_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
 }
 
 /// Runs until a signal, or until something ends it.
@@ -73,7 +73,8 @@ pub fn run(args: Args) -> Exit {
             return exit_of(&error);
         }
     };
-    let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let threads = args.threads.map(usize::from);
+    let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let config = Config {
         loaded,
         state,

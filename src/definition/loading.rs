@@ -65,6 +65,10 @@ pub fn load_text(file: &Path, text: &str, registry: &Registry, environment: &Env
 
 fn read_text(file: &Path) -> Result<String, Box<Diagnostic>> {
     let refuse = |error: std::io::Error| Box::new(Diagnostic::error(format!("the file cannot be read: {error}")));
+    // Opening a pipe would wait for a writer that may never come.
+    if !std::fs::metadata(file).map_err(refuse)?.is_file() {
+        return Err(Diagnostic::error("this is not a regular file").expected("a pipeline's definition").into());
+    }
     let opened = std::fs::File::open(file).map_err(refuse)?;
     let mut bytes = Vec::new();
     opened.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(refuse)?;

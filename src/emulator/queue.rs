@@ -211,7 +211,8 @@ impl Queue {
         self.next_number += 1;
         let delay = millis(outgoing.delay_seconds.or(self.settings.delay_seconds));
         let message = Delivery {
-            id: format!("{:032X}", self.random.u128(..)),
+            // Not from the seed: an emulator that is started again must not hand out ids that a consumer remembers.
+            id: format!("{:032X}", fastrand::u128(..)),
             body_md5: format!("{:X}", Md5::digest(outgoing.body.as_bytes())),
             body: outgoing.body,
             handle: None,

@@ -52,11 +52,11 @@ pub struct BatchMessage {
 /// What became of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disposition {
-    /// Its rows are in the batch (there may be none, as for a null body).
+    /// Its rows are in the batch.
     Rows,
     /// Left out by an option of the source.
     Filtered,
-    /// Dropped whole by a `*.ignore-parse-errors` option of its format.
+    /// Without a row: dropped whole by a `*.ignore-parse-errors` option of its format, or an empty body.
     Ignored,
     /// Already seen: its rows were taken out.
     Duplicate,

@@ -114,7 +114,7 @@ impl Decoder {
                 // A part dropped behind a first row is no less unread than what a meaning of Flink leaves.
                 let dropped_part = u64::from(decoded.dropped && decoded.rows > 0);
                 self.vitals.metrics.unread.inc_by(u64::from(decoded.unread) + dropped_part);
-                if decoded.dropped && decoded.rows == 0 { Disposition::Ignored } else { Disposition::Rows }
+                if decoded.rows == 0 { Disposition::Ignored } else { Disposition::Rows }
             }
             Err(reason) => {
                 self.rows.truncate(before);

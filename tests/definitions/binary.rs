@@ -139,3 +139,17 @@ fn a_path_counts_from_where_the_program_was_started() {
         "{err}"
     );
 }
+
+#[test]
+fn a_pipe_among_the_definitions_is_told_and_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("a.yaml");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_queuewarden"))
+        .args(["check", "--report", "line"])
+        .arg(dir.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(78));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("a.yaml: error: this is not a regular file"));
+}
