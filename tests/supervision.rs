@@ -13,13 +13,17 @@ use queuewarden::connectors::mns::{
 };
 use serde_json::Value;
 
-/// Makes a queue and sends bodies as they are.
-fn send(endpoint: &str, queue: &str, visibility: u32, bodies: &[&str]) {
+fn client(endpoint: &str) -> Client {
     let credentials =
         Credentials { access_key_id: KEY_ID.into(), access_key_secret: KEY_SECRET.into(), security_token: None };
+    Client::new(endpoint, credentials).unwrap()
+}
+
+/// Makes a queue and sends bodies as they are.
+fn send(endpoint: &str, queue: &str, visibility: u32, bodies: &[&str]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let client = Client::new(endpoint, credentials).unwrap();
+        let client = client(endpoint);
         let settings = QueueSettings { visibility_seconds: Some(visibility), ..QueueSettings::default() };
         client.create_queue(queue, &settings).await.unwrap();
         let outgoing: Vec<_> =
@@ -101,6 +105,27 @@ fn a_poison_body_under_fail_stops_its_pipeline_and_its_neighbours_are_written_an
     assert!(text.contains("q7 is failed"), "{text}");
     assert_eq!(get(&supervisor.address, "/healthz").unwrap().0, 200);
     assert_eq!(supervisor.stop(), 0);
+}
+
+#[test]
+fn a_queue_deleted_while_it_is_read_fails_its_pipeline_with_everything_received_written() {
+    let emulator = EmulatorProcess::start(&[]);
+    let mut place = Place::new();
+    let out = place.path("out");
+    send(&emulator.endpoint, "q", 30, &bodies(&one_to(40)));
+    // The interval is far away: nothing is checkpointed when the queue goes.
+    let definition = numbers(&emulator.endpoint, "q", &out, "checkpoint: { interval: 10min }").replace("30s", "1s");
+    place.define("q", &definition);
+    let mut supervisor = place.run();
+    until(SOON, "all is written", || (supervisor.pipeline("q")?["counts"]["rows_written"] == 40).then_some(()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(client(&emulator.endpoint).delete_queue("q")).unwrap();
+    let status = supervisor.wait_for_state("q", "failed");
+    assert!(status["last_error"].as_str().unwrap().contains("QueueNotExist"), "{status}");
+    assert_eq!(supervisor.stop(), 0);
+    let mut expected = one_to(40);
+    expected.sort();
+    assert_eq!(lines(&out), expected);
 }
 
 #[test]

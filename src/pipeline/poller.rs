@@ -14,7 +14,12 @@ use futures_util::{FutureExt, future::RemoteHandle};
 use tracing::{Instrument, Span};
 
 use super::{
-    checkpointer::Checkpointer, decoder::Decoder, ledger::Ledger, messages::*, report::Reporter, retry::retrying,
+    checkpointer::Checkpointer,
+    decoder::Decoder,
+    ledger::Ledger,
+    messages::*,
+    report::{Event, Reporter},
+    retry::retrying,
 };
 use crate::{
     connector::{Acknowledged, Opened},
@@ -114,6 +119,12 @@ impl Poller {
         }
         let (messages, took) = match result {
             Ok(answer) => answer,
+            // No poll will work again, but rows already received can be finished; a queue that is gone gives none back.
+            Err(fault) if fault.mend == Mend::Never => {
+                self.work.polls.remove(&number);
+                self.reporter.event(Event::Hopeless { actor: NAME, fault });
+                return self.drain(ctx);
+            }
             Err(fault) => return self.fail(fault, ctx),
         };
         fail::fail_point!("poller.polled");
@@ -330,6 +341,19 @@ impl Poller {
         }
     }
 
+    fn drain(&mut self, ctx: &mut Context<Self>) {
+        self.work.draining = true;
+        // What a cancelled poll may have received comes back when its visibility timeout runs out.
+        let under_way: Vec<u64> = self.work.polls.iter().filter(|(_, poll)| poll.is_some()).map(|(n, _)| *n).collect();
+        for number in under_way {
+            if let Some(Some(handle)) = self.work.polls.remove(&number) {
+                ctx.cancel_future(handle);
+            }
+        }
+        self.send_confirmed();
+        self.end_if_done();
+    }
+
     fn fail(&mut self, fault: Fault, ctx: &mut Context<Self>) {
         self.reporter.fault(NAME, fault);
         ctx.stop();
@@ -399,15 +423,6 @@ impl Handler<Drain> for Poller {
     type Result = ();
 
     fn handle(&mut self, _: Drain, ctx: &mut Self::Context) {
-        self.work.draining = true;
-        // What a cancelled poll may have received comes back when its visibility timeout runs out.
-        let under_way: Vec<u64> = self.work.polls.iter().filter(|(_, poll)| poll.is_some()).map(|(n, _)| *n).collect();
-        for number in under_way {
-            if let Some(Some(handle)) = self.work.polls.remove(&number) {
-                ctx.cancel_future(handle);
-            }
-        }
-        self.send_confirmed();
-        self.end_if_done();
+        self.drain(ctx);
     }
 }

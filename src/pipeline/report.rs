@@ -32,8 +32,14 @@ pub enum Event {
         /// Why.
         fault: Fault,
     },
-    /// A message that can never be processed, under `on_error: fail`: drain what its neighbours need, then Failed.
-    Poison(Fault),
+    /// There is no going on that anything but a person could mend, but what was received can still be finished:
+    /// drain, then Failed. A message that can never be processed, under `on_error: fail`; a queue that is gone.
+    Hopeless {
+        /// Which actor.
+        actor: &'static str,
+        /// Why.
+        fault: Fault,
+    },
     /// Everything received is written, checkpointed and acknowledged.
     Drained,
     /// An actor is gone.

@@ -190,7 +190,7 @@ impl SinkWriter {
                 if !self.work.poisoned {
                     self.work.poisoned = true;
                     let text = format!("message {id} cannot be processed: {reason} (on_error: fail)");
-                    self.reporter.event(Event::Poison(Fault::never(FaultKind::Poison, text)));
+                    self.reporter.event(Event::Hopeless { actor: NAME, fault: Fault::never(FaultKind::Poison, text) });
                 }
                 false
             }

@@ -187,7 +187,7 @@ fn poison_is_told_once_and_its_neighbours_are_finished_while_it_stays() {
     run(Setup::default(), async |rig| {
         let mut running = rig.open().await;
         rig.world.deliver(vec![delivery(1, 1), with_body(2, 1, "x"), with_body(2, 2, "x"), delivery(3, 1)]);
-        let Event::Poison(fault) = running.event().await else { panic!("something else") };
+        let Event::Hopeless { fault, .. } = running.event().await else { panic!("something else") };
         assert!(fault.to_string().contains("m2"), "{fault}");
         running.drain().await;
         assert_eq!(rig.world.committed(), [1, 3]);

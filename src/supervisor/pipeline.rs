@@ -297,12 +297,12 @@ impl Pipeline {
             Event::Running(controls) => self.running(controls, ctx),
             Event::HealthChanged => self.health_changed(),
             Event::Fault { actor, fault } => self.end_with(actor, fault, ctx),
-            Event::Poison(fault) if self.outcome.is_none() => {
-                self.last_error = Some(fault.to_string());
-                self.makings.vitals.metrics.fault("sink-writer", fault.kind);
+            Event::Hopeless { actor, fault } if self.outcome.is_none() => {
+                self.last_error = Some(format!("{actor}: {fault}"));
+                self.makings.vitals.metrics.fault(actor, fault.kind);
                 self.drain(Outcome::Fail(fault), ctx);
             }
-            Event::Poison(_) => {}
+            Event::Hopeless { .. } => {}
             Event::Drained => self.drained(ctx),
             Event::Exited { actor, reason } => self.exited(actor, reason, ctx),
         }
