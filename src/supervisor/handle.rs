@@ -8,6 +8,7 @@ use std::{
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;
+use tokio::sync::mpsc;
 
 use super::State;
 use crate::{
@@ -21,6 +22,37 @@ pub struct Handle {
     /// Everything counted.
     pub metrics: Arc<Metrics>,
     board: Board,
+    requests: mpsc::UnboundedSender<Request>,
+}
+
+/// What the supervisor may be asked to do, by a signal or by whoever holds a [`Handle`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Request {
+    /// Restart the pipeline of a slot: drain with a deadline, then cut off; its budget is full again.
+    Restart(Slot),
+    /// Restart every pipeline that is Failed.
+    RestartFailed,
+    /// Read the definitions again.
+    Reload,
+}
+
+/// What a reload did, by pipeline name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ReloadReport {
+    /// Counts the reloads of this process; the first is 1.
+    pub number: u64,
+    /// When it was done, RFC 3339 in UTC.
+    pub at: String,
+    /// New ones, started.
+    pub added: Vec<String>,
+    /// Gone ones, drained.
+    pub removed: Vec<String>,
+    /// Changed ones, drained and started anew.
+    pub changed: Vec<String>,
+    /// Left alone.
+    pub unchanged: Vec<String>,
+    /// Broken ones, each with why. One that ran with an earlier definition goes on with that.
+    pub broken: BTreeMap<String, String>,
 }
 
 /// The pipelines as they last described themselves.
@@ -52,8 +84,35 @@ impl Board {
 }
 
 impl Handle {
-    pub(super) fn new(metrics: Arc<Metrics>, board: Board) -> Self {
-        Self { metrics, board }
+    pub(super) fn new(metrics: Arc<Metrics>, board: Board) -> (Self, mpsc::UnboundedReceiver<Request>) {
+        let (requests, received) = mpsc::unbounded_channel();
+        (Self { metrics, board, requests }, received)
+    }
+
+    /// Asks for the restart of one pipeline. An unknown slot is logged and counted.
+    pub fn restart(&self, slot: Slot) {
+        self.ask(Request::Restart(slot));
+    }
+
+    /// Asks for the restart of every Failed pipeline.
+    pub fn restart_failed(&self) {
+        self.ask(Request::RestartFailed);
+    }
+
+    /// Asks for a reload of the definitions; [`Self::last_reload`] tells when it is done. Requests that come while
+    /// one is under way are one more reload after it.
+    pub fn reload(&self) {
+        self.ask(Request::Reload);
+    }
+
+    /// The last reload that is done.
+    pub fn last_reload(&self) -> Option<ReloadReport> {
+        None
+    }
+
+    fn ask(&self, request: Request) {
+        // A supervisor that has stopped restarts nothing.
+        let _stopped = self.requests.send(request);
     }
 
     /// Every pipeline, by slot.

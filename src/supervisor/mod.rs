@@ -11,7 +11,7 @@ mod supervise;
 #[cfg(test)]
 mod tests;
 
-pub use handle::{CheckpointStatus, Counts, Handle, PipelineStatus};
+pub use handle::{CheckpointStatus, Counts, Handle, PipelineStatus, ReloadReport};
 pub use runtime::block_on;
 pub use state::State;
 pub use supervise::{Member, Settings, Stopped, Supervision, start};

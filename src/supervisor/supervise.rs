@@ -82,7 +82,7 @@ impl Supervision {
 /// Starts every pipeline. Must be called on the main arbiter.
 pub fn start(members: Vec<Member>, settings: Settings) -> Supervision {
     let board = Board::default();
-    let handle = Handle::new(Arc::clone(&settings.metrics), board.clone());
+    let (handle, _requests) = Handle::new(Arc::clone(&settings.metrics), board.clone());
     let supervisor = Supervisor {
         pool: Pool::new(settings.threads),
         settings,
