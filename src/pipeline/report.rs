@@ -42,6 +42,8 @@ pub enum Event {
     },
     /// Everything received is written, checkpointed and acknowledged.
     Drained,
+    /// The same, and the source is at its end for good. Also where an earlier generation had come to that.
+    Finished,
     /// An actor is gone.
     Exited {
         /// Which.

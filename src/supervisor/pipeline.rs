@@ -72,6 +72,7 @@ pub struct Pipeline {
 enum Outcome {
     Restart(Fault),
     Fail(Fault),
+    Finish,
     Stop,
 }
 
@@ -261,6 +262,7 @@ impl Pipeline {
         match outcome {
             _ if self.stop_asked => self.rest(State::Stopped),
             Outcome::Stop => self.rest(State::Stopped),
+            Outcome::Finish => self.enter(State::Finished),
             Outcome::Fail(fault) => self.fail(&fault),
             Outcome::Restart(fault) => match self.budget.spend(Instant::now()) {
                 Some(pause) => {
@@ -304,6 +306,7 @@ impl Pipeline {
             }
             Event::Hopeless { .. } => {}
             Event::Drained => self.drained(ctx),
+            Event::Finished => self.finished(ctx),
             Event::Exited { actor, reason } => self.exited(actor, reason, ctx),
         }
     }
@@ -349,6 +352,12 @@ impl Pipeline {
             tracing::error!(pipeline = %pipeline.makings.plan.name, "did not drain in time; what is unfinished is read again");
             pipeline.cut(ctx);
         }));
+    }
+
+    /// Nothing is left to do, ever.
+    fn finished(&mut self, ctx: &mut Context<Self>) {
+        self.outcome.get_or_insert(Outcome::Finish);
+        self.drained(ctx);
     }
 
     fn drained(&mut self, ctx: &mut Context<Self>) {
