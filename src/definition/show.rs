@@ -58,6 +58,7 @@ fn endpoint(end: &Endpoint) -> Value {
     let mut all = Mapping::new();
     all.insert("connector".into(), end.connector.into());
     all.extend(end.options.shown().map(|(name, value)| (name.into(), text(&value))));
+    all.extend(end.column_options.shown().map(|(name, value)| (name.into(), text(&value))));
     if let Some(format) = &end.format {
         all.insert("format".into(), format.name.into());
         all.extend(format.options.shown().map(|(name, value)| (name.into(), text(&value))));

@@ -89,6 +89,7 @@ fn sample(kind: OptionKind) -> String {
         OptionKind::Path => "p".into(),
         OptionKind::Character => "','".into(),
         OptionKind::Size => "1mb".into(),
+        OptionKind::Number | OptionKind::Share => "1".into(),
         OptionKind::Backoff => "1s..2s".into(),
     }
 }
@@ -117,6 +118,8 @@ fn refused(kind: OptionKind) -> Vec<String> {
         OptionKind::Choice { .. } => all.push("zzzzzz".into()),
         OptionKind::Character => all.push("'||'".into()),
         OptionKind::Size => all.extend(["big".into(), "-1".into()]),
+        OptionKind::Number => all.extend(["many".into(), "0x1".into(), "1e9999".into()]),
+        OptionKind::Share => all.extend(["half".into(), "1.1".into(), "-0.1".into()]),
         OptionKind::Backoff => all.extend(["1s".into(), "2s..1s".into()]),
     }
     all
