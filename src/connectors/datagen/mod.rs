@@ -9,6 +9,8 @@ mod fields;
 mod generate;
 mod options;
 mod source;
+#[cfg(test)]
+mod tests;
 
 pub use decoder::GeneratingDecoder;
 pub use options::{COLUMNS, TABLE};

@@ -69,23 +69,23 @@ impl Source for DatagenSource {
 
 /// A schedule: `rate` rows a second, one after the other, counted from `from` at `since`.
 #[derive(Debug)]
-struct Pace {
-    next: u64,
-    rate: u64,
-    from: u64,
-    since: Instant,
+pub(super) struct Pace {
+    pub(super) next: u64,
+    pub(super) rate: u64,
+    pub(super) from: u64,
+    pub(super) since: Instant,
 }
 
 impl Pace {
     /// When `count` more rows are due.
-    fn when(&self, count: u64) -> Instant {
+    pub(super) fn when(&self, count: u64) -> Instant {
         let rows = u128::from(self.next - self.from) + u128::from(count);
         let nanos = (rows * 1_000_000_000).div_ceil(u128::from(self.rate));
         self.since + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX >> 8))
     }
 
     /// Takes what is due now, up to `most` rows.
-    fn take(&mut self, now: Instant, most: u64) -> Range<u64> {
+    pub(super) fn take(&mut self, now: Instant, most: u64) -> Range<u64> {
         let elapsed = now.saturating_duration_since(self.since);
         let scheduled = elapsed.as_nanos().saturating_mul(u128::from(self.rate)) / 1_000_000_000;
         let due = u64::try_from(u128::from(self.from).saturating_add(scheduled)).unwrap_or(u64::MAX);
