@@ -230,7 +230,9 @@ fn what_there_is_not_yet_is_refused_with_what_there_is() {
     );
     assert_eq!(
         told_with("connector: mns", "connector: nms"),
-        ["3:14: error: there is no connector `nms`; expected the name of a source: `mns`, `datagen`; did you mean `mns`?"]
+        [
+            "3:14: error: there is no connector `nms`; expected the name of a source: `mns`, `datagen`; did you mean `mns`?"
+        ]
     );
     let csv = "error: there is no format `csv`; expected the name of a format: `json`";
     assert_eq!(told_with("format: json\n  messageType", "format: csv\n  messageType"), [format!("9:11: {csv}")]);

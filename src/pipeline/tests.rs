@@ -1,6 +1,7 @@
 //! Schedules of events that a generation must survive: scripted polls, deletes, extensions and sink calls.
 
 pub(crate) mod harness;
+mod positions;
 mod service;
 
 use std::time::Duration;
