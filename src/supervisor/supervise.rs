@@ -47,6 +47,8 @@ pub struct Settings {
     pub incarnation: String,
     /// Where everything is counted.
     pub metrics: Arc<Metrics>,
+    /// Reads the definitions again, for a reload. Blocks.
+    pub load: Arc<dyn Fn() -> Vec<Member> + Send + Sync>,
 }
 
 /// How a stop went.
@@ -71,6 +73,11 @@ impl Supervision {
         let (answer, stopped) = oneshot::channel();
         self.supervisor.do_send(Shutdown(answer));
         stopped.await.unwrap_or(Stopped::CutOff)
+    }
+
+    /// Resolves when every pipeline is Finished.
+    pub async fn all_finished(&self) {
+        std::future::pending().await
     }
 
     /// A second request to stop: cut off what is left, now.

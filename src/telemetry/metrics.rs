@@ -7,11 +7,17 @@ use prometheus::{
 
 use crate::model::{Disposition, FaultKind, PipelineName};
 
+/// The labels of a family: those of a pipeline's have its name before their own.
+macro_rules! labels {
+    ($(label($($label:literal),*))?) => { &["pipeline" $($(, $label)*)?] };
+    (process($($label:literal),*)) => { &[$($label),*] };
+}
+
 macro_rules! metrics {
-    ($($(#[label($($label:literal),*)])? $field:ident: $family:ident = $name:literal, $help:literal;)*) => {
+    ($($(#[$of:ident $labels:tt])? $field:ident: $family:ident = $name:literal, $help:literal;)*) => {
         /// Name, labels and meaning of every metric of our own, for the documentation (a test compares the README).
         pub const METRIC_DOCS: &[(&str, &[&str], &str)] = &[
-            $((concat!("queuewarden_", $name), &["pipeline" $($(, $label)*)?], $help),)*
+            $((concat!("queuewarden_", $name), labels!($($of $labels)?), $help),)*
         ];
 
         struct Families { $($field: $family,)* }
@@ -19,7 +25,7 @@ macro_rules! metrics {
         impl Families {
             fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
                 $(let $field = <$family as Family>::make(
-                    concat!("queuewarden_", $name), $help, &["pipeline" $($(, $label)*)?])?;
+                    concat!("queuewarden_", $name), $help, labels!($($of $labels)?))?;
                 registry.register(Box::new($field.clone()))?;)*
                 Ok(Self { $($field,)* })
             }
@@ -81,6 +87,8 @@ metrics! {
     checkpoint_seconds: HistogramVec = "checkpoint_duration_seconds", "From the seal of an epoch to the commit of its output.";
     checkpoint_time: IntGaugeVec = "checkpoint_last_timestamp_seconds", "When the last checkpoint became durable, Unix time.";
     epoch: IntGaugeVec = "checkpoint_epoch", "Number of the last durable checkpoint.";
+    #[process("signal", "asks")]
+    signals: IntCounterVec = "signals_total", "Signals received, by what they ask for: stop, reload, restart, restart_failed, or nothing where the value is missing or no slot.";
 }
 
 /// The registry and every metric family of the process.
@@ -136,6 +144,11 @@ impl Metrics {
             epoch: gauge(&families.epoch),
             name: name.clone(),
         }
+    }
+
+    /// Counts a signal by its name, such as `TERM`, and by what it asks for.
+    pub fn signal(&self, name: &str, asks: &str) {
+        self.families.signals.with_label_values(&[name, asks]).inc();
     }
 
     /// Everything, in Prometheus' text format 0.0.4.
