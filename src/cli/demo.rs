@@ -12,11 +12,7 @@ use std::{
 use chrono::Utc;
 use serde_json::json;
 
-use super::{
-    Exit,
-    run::{self, Definitions, Read},
-    signals::Signals,
-};
+use super::{Exit, run, signals::Signals};
 use crate::{
     connectors::mns::{
         client::{Client, Credentials},
@@ -113,15 +109,14 @@ fn prepare(folder: &Path, endpoint: &str, listen: SocketAddr) -> io::Result<run:
         },
         None,
     );
-    let definitions = Definitions::new(pipelines, environment);
-    let Read { members, .. } = definitions.read();
+    let members = run::read(&pipelines, &environment).members;
     if let Some(reason) = members.iter().find_map(|member| member.plan.as_ref().err()) {
         return Err(io::Error::other(reason.clone()));
     }
     let state = StateDir::open(&folder.join("state")).map_err(io::Error::other)?;
     Ok(run::Config {
         members,
-        definitions,
+        load: run::reading(pipelines, environment),
         state,
         listen,
         shutdown_deadline: Duration::from_millis(1500),

@@ -1,11 +1,10 @@
 //! `queuewarden run`: the supervisor.
 
 use std::{
-    collections::BTreeMap,
     net::SocketAddr,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process,
-    sync::{Arc, Mutex, PoisonError, mpsc},
+    sync::{Arc, mpsc},
     time::Duration,
 };
 
@@ -21,9 +20,8 @@ use crate::{
     admin,
     connectors::{self, Loaded},
     definition::{Environment, Style, discover},
-    model::PipelineName,
     state::{OpenError, StateDir},
-    supervisor::{self, Member, Settings, Stopped, Supervision},
+    supervisor::{self, Load, Member, Settings, Stopped, Supervision},
     telemetry::Metrics,
 };
 
@@ -62,12 +60,15 @@ pub fn run(args: Args, signals: Signals) -> Exit {
         eprintln!("error: --pipelines {}: not a folder", args.pipelines.display());
         return Exit::NoInput;
     }
-    let definitions = Definitions::new(args.pipelines, Environment::of_process(args.secrets_dir));
-    let Read { members, problems } = definitions.read();
+    let environment = Environment::of_process(args.secrets_dir);
+    let Folder { members, problems } = read(&args.pipelines, &environment);
+    for problem in &problems {
+        eprintln!("warning: {problem}");
+    }
     if args.strict && members.iter().any(|member| member.plan.is_err()) {
         return Exit::Definition;
     }
-    if args.strict && problems {
+    if args.strict && !problems.is_empty() {
         return Exit::NoInput;
     }
     let state = match StateDir::open(&args.state) {
@@ -81,7 +82,7 @@ pub fn run(args: Args, signals: Signals) -> Exit {
     let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let config = Config {
         members,
-        definitions,
+        load: reading(args.pipelines, environment),
         state,
         listen: args.listen,
         shutdown_deadline: Duration::from_secs(args.shutdown_deadline),
@@ -102,7 +103,8 @@ fn exit_of(error: &OpenError) -> Exit {
 /// Everything a supervisor needs that can fail before it runs.
 pub(super) struct Config {
     pub members: Vec<Member>,
-    pub definitions: Definitions,
+    /// What a reload reads.
+    pub load: Load,
     pub state: StateDir,
     pub listen: SocketAddr,
     pub shutdown_deadline: Duration,
@@ -116,7 +118,7 @@ pub(super) async fn serve(
     signals: Signals,
     running: impl FnOnce(SocketAddr, supervisor::Handle),
 ) -> Exit {
-    let Config { members, definitions, state, listen, shutdown_deadline, threads, exit_when_finished } = config;
+    let Config { members, load, state, listen, shutdown_deadline, threads, exit_when_finished } = config;
     let metrics = match Metrics::new() {
         Ok(metrics) => Arc::new(metrics),
         Err(error) => return system_error("the metrics cannot be registered", &error),
@@ -137,7 +139,7 @@ pub(super) async fn serve(
         store: store.clone(),
         incarnation: state.incarnation().to_owned(),
         metrics,
-        load: Arc::new(move || definitions.read().members),
+        load,
     };
     let supervision = supervisor::start(members, settings);
     let admin = match admin::serve(listener, supervision.handle.clone()) {
@@ -205,57 +207,31 @@ async fn drain(supervision: &Supervision, signals: &mut UnboundedReceiver<Receiv
     }
 }
 
-/// The definitions of a folder, to be read again by each reload.
-pub(super) struct Definitions {
-    folder: PathBuf,
-    environment: Environment,
-    /// What was there the last time: the file of each name.
-    known: Mutex<BTreeMap<PipelineName, String>>,
-}
-
-pub(super) struct Read {
+/// What a folder of definitions holds.
+pub(super) struct Folder {
     pub members: Vec<Member>,
-    /// Whether a part of the folder could not be looked at.
-    pub problems: bool,
+    /// What could not be looked at, and why.
+    pub problems: Vec<String>,
 }
 
-impl Definitions {
-    pub fn new(folder: PathBuf, environment: Environment) -> Self {
-        Self { folder, environment, known: Mutex::default() }
+/// Reads every definition, and says on stderr what is wrong with them. Blocks.
+pub(super) fn read(folder: &Path, environment: &Environment) -> Folder {
+    let found = discover(&[folder.to_owned()]);
+    let problems: Vec<_> = found.problems.iter().map(|(path, why)| format!("{}: {why}", path.display())).collect();
+    let loaded = connectors::load(&found.files, environment);
+    for pipeline in &loaded {
+        eprint!("{}", pipeline.read.report.render(style_of_stderr()));
     }
+    Folder { members: loaded.into_iter().map(member).collect(), problems }
+}
 
-    /// Reads them now, and says on stderr what is wrong. Blocks.
-    pub fn read(&self) -> Read {
-        let found = discover(std::slice::from_ref(&self.folder));
-        let mut problems: Vec<String> =
-            found.problems.iter().map(|(path, why)| format!("{}: {why}", path.display())).collect();
-        if !self.folder.is_dir() {
-            problems.push(format!("{}: not a folder", self.folder.display()));
-        }
-        for problem in &problems {
-            eprintln!("warning: {problem}");
-        }
-        let loaded = connectors::load(&found.files, &self.environment);
-        for pipeline in &loaded {
-            eprint!("{}", pipeline.read.report.render(style_of_stderr()));
-        }
-        let mut members: Vec<_> = loaded.into_iter().map(member).collect();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let now: BTreeMap<_, _> = members.iter().map(|member| (member.name.clone(), member.file.clone())).collect();
-        if problems.is_empty() {
-            *known = now;
-        } else {
-            // What cannot be seen is not gone: a folder that is away for a moment must not stop its pipelines.
-            let unseen = known.iter().filter(|(name, _)| !now.contains_key(*name)).map(|(name, file)| Member {
-                name: name.clone(),
-                file: file.clone(),
-                plan: Err(format!("the definition cannot be looked at: {}", problems.join("; "))),
-            });
-            members.extend(unseen.collect::<Vec<_>>());
-            known.extend(now);
-        }
-        Read { members, problems: !problems.is_empty() }
-    }
+/// Reads a folder again. What cannot be looked at, and a folder that holds nothing (is its disk mounted?), is an error
+/// of the whole: else the pipelines in it would be taken for gone.
+pub(super) fn reading(pipelines: PathBuf, environment: Environment) -> Load {
+    Arc::new(move || {
+        let Folder { members, problems } = read(&pipelines, &environment);
+        if problems.is_empty() { Ok(members) } else { Err(problems.join("; ")) }
+    })
 }
 
 /// A broken definition is a Failed pipeline.
