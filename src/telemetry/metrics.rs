@@ -116,6 +116,8 @@ metrics! {
         epoch: IntGaugeVec = "checkpoint_epoch", "Number of the last durable checkpoint.";
     }
     process {
+        #[label("signal", "asks")]
+        signals: IntCounterVec = "signals_total", "Signals received, by what they ask for: stop, reload, restart, restart_failed, or nothing where the value is missing or no slot.";
         unknown_restarts: IntCounterVec = "restart_requests_unknown_total", "Restarts asked for of a slot that no pipeline has.";
         #[label("result")]
         reloads: IntCounterVec = "reloads_total", "Reloads by result: done; broken: done, but for definitions that are not valid; failed: nothing was changed.";
@@ -201,6 +203,11 @@ impl Metrics {
             epoch: gauge(&families.epoch),
             name: name.clone(),
         }
+    }
+
+    /// Counts a signal by its name, such as `TERM`, and by what it asks for.
+    pub fn signal(&self, name: &str, asks: &str) {
+        self.families.signals.with_label_values(&[name, asks]).inc();
     }
 
     /// Counts a restart asked for of a slot that no pipeline has.
