@@ -220,3 +220,42 @@ fn an_address_of_every_interface_is_asked_over_loopback() {
     assert!(output.status.success() && said(&output).contains("running"), "{}", said(&output));
     assert_eq!(supervisor.stop(), 0);
 }
+
+#[test]
+fn reload_waits_and_tells_what_was_done_and_a_broken_definition_is_78() {
+    let emulator = EmulatorProcess::start(&[]);
+    let mut place = Place::new();
+    let define = |place: &Place, name: &str, rest: &str| {
+        place.define(name, &numbers(&emulator.endpoint, name, &place.path(name), rest));
+    };
+    for name in ["changed", "gone", "same", "spoilt", "new"] {
+        send(&emulator.endpoint, name, 30, &[]);
+    }
+    for name in ["changed", "gone", "same", "spoilt"] {
+        define(&place, name, QUICK);
+    }
+    let mut supervisor = place.run();
+    for name in ["changed", "gone", "same", "spoilt"] {
+        supervisor.wait_for_state(name, "running");
+    }
+    let state = place.path("state");
+    refused(&ask(&state, &["reload"]), 0, &["unchanged   4  changed, gone, same, spoilt"]);
+
+    define(&place, "changed", "checkpoint: { interval: 200ms }");
+    define(&place, "new", QUICK);
+    fs::remove_file(place.path("pipelines/gone.yaml")).unwrap();
+    place.define("spoilt", "name: spoilt\nsource: { connector: mms }\n");
+    let output = ask(&state, &["reload"]);
+    refused(&output, 78, &["spoilt: ", "spoilt.yaml:2:22: error", "broken      1\n"]);
+    for line in ["added       1  new", "removed     1  gone", "changed     1  changed", "unchanged   1  same"] {
+        assert!(said(&output).contains(line), "{line:?} in {}", said(&output));
+    }
+    supervisor.wait_for_state("new", "running");
+    assert_eq!(supervisor.pipeline("spoilt").unwrap()["state"], "running", "it goes on as before");
+    assert!(supervisor.pipeline("gone").is_none());
+
+    fs::rename(place.path("pipelines"), place.path("elsewhere")).unwrap();
+    refused(&ask(&state, &["reload"]), 66, &["nothing was changed"]);
+    supervisor.wait_for_state("same", "running");
+    assert_eq!(supervisor.stop(), 0);
+}

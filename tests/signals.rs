@@ -250,10 +250,36 @@ fn sigterm_in_the_first_moments_of_run_is_a_clean_end() {
         let mut process = Process(place.run_command().spawn().unwrap());
         let (number, name) = if round % 2 == 0 { (15, "TERM") } else { (2, "INT") };
         catches(&mut process, number);
-        assert!(!place.path("state").exists(), "nothing has begun yet");
         process.signal(name);
         assert_eq!(process.wait(SOON).code(), Some(0), "{}", fs::read_to_string(place.path("log-1")).unwrap());
     }
+}
+
+#[test]
+fn sigterm_before_there_is_a_second_thread_is_a_clean_end() {
+    let strace = Command::new("strace").arg("-V").stdout(Stdio::null()).status();
+    assert!(strace.is_ok(), "strace is not installed: run `make sdk`, or `apt-get install strace`");
+    let emulator = EmulatorProcess::start(&["--queue", "q"]);
+    let mut place = Place::new();
+    place.define("q", &numbers(&emulator.endpoint, "q", &place.path("out"), QUICK));
+    let run = place.run_command();
+    let mut traced = Command::new("strace");
+    traced
+        .args(["-f", "-o"])
+        .arg(place.path("trace"))
+        .args(["-e", "trace=rt_sigaction,clone,clone3", "-e", "inject=clone,clone3:signal=SIGTERM:when=1"])
+        .arg(run.get_program())
+        .args(run.get_args())
+        .envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut traced = Process(traced.spawn().unwrap());
+    let status = traced.wait(SOON);
+    let trace = fs::read_to_string(place.path("trace")).unwrap();
+    assert_eq!(status.code(), Some(0), "{trace}");
+    let at = |what: &str| trace.find(what).unwrap_or_else(|| panic!("no {what} in {trace}"));
+    assert!(at("rt_sigaction(SIGTERM") < at("clone") && at("clone") < at("--- SIGTERM"), "{trace}");
 }
 
 #[test]
