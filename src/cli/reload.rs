@@ -39,6 +39,7 @@ struct Report {
     changed: Vec<String>,
     unchanged: Vec<String>,
     broken: BTreeMap<String, String>,
+    error: Option<String>,
 }
 
 /// Reloads; what it did goes to stdout.
@@ -83,6 +84,9 @@ async fn last(client: &Client, until: Instant) -> Result<Option<Report>, Refused
 }
 
 fn tell(report: &Report) -> Result<Exit, Refused> {
+    if let Some(error) = &report.error {
+        return Err(Refused::new(Exit::NoInput, format!("nothing was changed: {error}")));
+    }
     let mut out = io::stdout().lock();
     for (what, names) in [
         ("added", &report.added),
