@@ -208,8 +208,9 @@ impl PipelineView {
     /// Its state and why, in a sentence.
     fn words(&self) -> String {
         let state = if self.state.is_empty() { "of an unknown state" } else { &self.state };
-        let reason = self.last_error.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        format!("it is {state}{reason}")
+        let troubles = self.troubles.clone().unwrap_or_default().join("; ");
+        let reason = if troubles.is_empty() { self.last_error.clone() } else { Some(troubles) };
+        format!("it is {state}{}", reason.map(|reason| format!(": {reason}")).unwrap_or_default())
     }
 }
 
