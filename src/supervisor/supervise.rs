@@ -99,18 +99,23 @@ impl Supervision {
 pub fn start(members: Vec<Member>, settings: Settings) -> Supervision {
     let board = Board::default();
     let (handle, mut requests) = Handle::new(Arc::clone(&settings.metrics), board.clone());
-    let supervisor = Supervisor {
-        pool: Pool::new(settings.threads),
-        settings,
-        members: Some(members),
-        board: board.clone(),
-        slots: BTreeMap::new(),
-        last_slot: Slot(0),
-        reloads: 0,
-        reloading: None,
-        stopping: None,
-    }
-    .start();
+    let supervisor = Supervisor::create(|ctx| {
+        let mut supervisor = Supervisor {
+            pool: Pool::new(settings.threads),
+            settings,
+            board: board.clone(),
+            slots: BTreeMap::new(),
+            last_slot: Slot(0),
+            reloads: 0,
+            reloading: None,
+            stopping: None,
+        };
+        // Here, so that every pipeline is shown before anyone can ask.
+        for member in members {
+            supervisor.admit_new(member, ctx);
+        }
+        supervisor
+    });
     let asked = supervisor.clone();
     actix::spawn(async move {
         while let Some(request) = requests.recv().await {
@@ -123,7 +128,6 @@ pub fn start(members: Vec<Member>, settings: Settings) -> Supervision {
 struct Supervisor {
     settings: Settings,
     pool: Pool,
-    members: Option<Vec<Member>>,
     board: Board,
     slots: BTreeMap<Slot, Occupant>,
     last_slot: Slot,
@@ -158,10 +162,10 @@ struct Shutdown(oneshot::Sender<Stopped>);
 struct Force;
 
 impl Supervisor {
-    /// The next slot: none is ever used again.
-    fn next_slot(&mut self) -> Slot {
+    /// Takes the next slot: none is ever used again.
+    fn admit_new(&mut self, member: Member, ctx: &mut Context<Self>) {
         self.last_slot = Slot(self.last_slot.0 + 1);
-        self.last_slot
+        self.admit(self.last_slot, member, ctx);
     }
 
     fn admit(&mut self, slot: Slot, member: Member, ctx: &mut Context<Self>) {
@@ -257,13 +261,6 @@ impl Supervisor {
 
 impl Actor for Supervisor {
     type Context = Context<Self>;
-
-    fn started(&mut self, ctx: &mut Self::Context) {
-        for member in self.members.take().unwrap_or_default() {
-            let slot = self.next_slot();
-            self.admit(slot, member, ctx);
-        }
-    }
 }
 
 impl Handler<Request> for Supervisor {

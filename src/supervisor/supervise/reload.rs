@@ -136,8 +136,7 @@ impl Supervisor {
             }
         }
         for member in added {
-            let slot = self.next_slot();
-            self.admit(slot, member, ctx);
+            self.admit_new(member, ctx);
         }
         // Last, so that what is left is not taken for all there is.
         for slot in gone {
