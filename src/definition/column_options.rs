@@ -8,6 +8,7 @@ use super::{
     diagnostics::{Diagnostic, Report},
     located::{Entry, Span, Value},
     options::{OptionTable, Options},
+    show::Texts,
 };
 use crate::model::{ColumnType, LogicalType, Schema, nearest};
 
@@ -24,10 +25,10 @@ impl ColumnOptions {
         self.given.get(path)
     }
 
-    /// Keys and values for showing; secrets masked.
-    pub fn shown(&self) -> impl Iterator<Item = (String, String)> {
-        let of = |(path, options): (&String, &Options)| -> Vec<_> {
-            options.shown().map(|(name, value)| (format!("{}.{path}.{name}", self.prefix), value)).collect()
+    /// Keys and values; `texts` says of each column's options whether secrets are masked.
+    pub(super) fn texts(&self, texts: Texts) -> impl Iterator<Item = (String, String)> {
+        let of = move |(path, options): (&String, &Options)| -> Vec<_> {
+            texts(options).into_iter().map(|(name, value)| (format!("{}.{path}.{name}", self.prefix), value)).collect()
         };
         self.given.iter().flat_map(of)
     }

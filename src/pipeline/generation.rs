@@ -72,6 +72,8 @@ pub async fn open(seed: Seed) {
     let reporter = seed.reporter.clone();
     let prepared = prepare(&seed).instrument(start_span(&seed.plan.name)).await;
     match prepared {
+        // A pipeline that was removed meanwhile: nobody would hold what is wired here.
+        Ok(_) if !reporter.to.connected() => {}
         Ok(Some(prepared)) => reporter.event(Event::Running(wire(seed, prepared))),
         Ok(None) => reporter.event(Event::Finished),
         Err(fault) => reporter.fault("start", fault),

@@ -42,7 +42,8 @@ pub enum Event {
     },
     /// Everything received is written, checkpointed and acknowledged.
     Drained,
-    /// The same, and the source is at its end for good. Also where an earlier generation had come to that.
+    /// A bounded source is at its end: everything is written and checkpointed, and that it has finished is durable.
+    /// Also in place of [`Event::Running`], if it had finished before.
     Finished,
     /// An actor is gone.
     Exited {

@@ -2,6 +2,7 @@
 //! budget of its own. Exports what starts it and a handle that knows no actor.
 
 mod budget;
+mod changes;
 mod handle;
 mod pipeline;
 mod pool;
@@ -14,4 +15,4 @@ mod tests;
 pub use handle::{CheckpointStatus, Counts, Handle, PipelineStatus, ReloadReport};
 pub use runtime::block_on;
 pub use state::State;
-pub use supervise::{Member, Settings, Stopped, Supervision, start};
+pub use supervise::{Load, Member, Settings, Stopped, Supervision, start};

@@ -45,7 +45,7 @@ impl State {
         match self {
             Starting => matches!(next, Running | Backoff | Failed | Finished | Stopped),
             Running | Degraded => matches!(next, Running | Degraded | Draining | Backoff | Failed | Finished),
-            Draining => matches!(next, Stopped | Failed | Finished | Backoff),
+            Draining => matches!(next, Starting | Stopped | Failed | Finished | Backoff),
             Backoff => matches!(next, Starting | Failed | Stopped),
             Failed | Finished => matches!(next, Starting | Stopped),
             Stopped => matches!(next, Starting),

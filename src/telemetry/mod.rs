@@ -5,5 +5,5 @@ mod metrics;
 mod vitals;
 
 pub use logs::{DEFAULT_FILTER, LogFormat, actor_span, init, start_span};
-pub use metrics::{METRIC_DOCS, Metrics, PipelineMetrics};
+pub use metrics::{METRIC_DOCS, Metrics, PipelineMetrics, ReloadResult};
 pub use vitals::{Checkpointed, Vitals};

@@ -18,7 +18,7 @@ use super::service::Service;
 use crate::{
     connector::{Acknowledged, Acknowledger, Opened, Polled, QueueFacts, Reader, RowReject, Sink, Source},
     connectors::{Plan, RowShape},
-    definition::{CheckpointDefinition, OnError, RestartDefinition},
+    definition::{CheckpointDefinition, Digest, OnError, RestartDefinition},
     formats::{Decoded, Decoder},
     model::{
         Body, Column, ColumnType, CreditLimits, Epoch, Fault, FaultKind, LaneId, Message as SourceMessage,
@@ -379,11 +379,18 @@ impl Rig {
     }
 
     pub fn plan(&self) -> Plan {
+        self.plan_of("p", &self.world)
+    }
+
+    /// The plan of a pipeline in another world.
+    pub fn plan_of(&self, name: &str, world: &Arc<World>) -> Plan {
         let ty = ColumnType::parse("BIGINT").unwrap();
         let schema = Schema { columns: vec![Column { name: "n".to_owned(), ty, metadata: None, is_virtual: false }] };
-        let (source, sink, setup) = (Arc::clone(&self.world), Arc::clone(&self.world), self.setup);
+        let (source, sink, setup) = (Arc::clone(world), Arc::clone(world), self.setup);
         Plan {
-            name: PipelineName::new("p").unwrap(),
+            name: PipelineName::new(name).unwrap(),
+            definition: Digest::of(name),
+            claims: Vec::new(),
             source_identity: SourceIdentity("script".to_owned()),
             source: Arc::new(move || {
                 Ok(Arc::new(Script(Arc::clone(&source), setup, AtomicU64::new(0))) as Arc<dyn Source>)
