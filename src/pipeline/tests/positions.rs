@@ -163,7 +163,7 @@ fn at_the_end_of_its_source_a_pipeline_is_finished_for_good() {
 fn a_source_may_end_with_nothing_and_one_that_is_acknowledged_may_end_too() {
     run(SETUP(), async |rig| {
         let running = rig.open().await;
-        deliver(rig, Polled { end: true, ..Polled::default() });
+        deliver(rig, Polled { end: true, ..stretch(0..0) });
         finishes(running).await;
     });
     run(Setup { concurrency: 1, ..Setup::default() }, async |rig| {
