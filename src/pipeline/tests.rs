@@ -1,7 +1,7 @@
 //! Schedules of events that a generation must survive: scripted polls, deletes, extensions and sink calls.
 
 pub(crate) mod harness;
-mod service;
+pub(crate) mod service;
 
 use std::time::Duration;
 
