@@ -25,7 +25,7 @@ use crate::{
     emulator,
     model::Fault,
     state::StateDir,
-    supervisor::{self, Handle},
+    supervisor::{self, Handle, Hangs},
 };
 
 /// The definitions it runs: those of the repository's `pipelines/`.
@@ -117,7 +117,14 @@ fn prepare(folder: &Path, endpoint: &str, listen: SocketAddr) -> io::Result<run:
         return Err(io::Error::other(broken.read.report.render(Style::Plain)));
     }
     let state = StateDir::open(&folder.join("state")).map_err(io::Error::other)?;
-    Ok(run::Config { loaded, state, listen, shutdown_deadline: Duration::from_millis(1500), threads: 1 })
+    Ok(run::Config {
+        loaded,
+        state,
+        listen,
+        shutdown_deadline: Duration::from_millis(1500),
+        threads: 1,
+        hangs: Hangs::default(),
+    })
 }
 
 fn introduce(folder: &Path, endpoint: &str, address: SocketAddr) {

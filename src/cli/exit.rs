@@ -14,6 +14,8 @@ pub enum Exit {
     StoreUnreadable = 65,
     /// A path given is not there or holds no definition (EX_NOINPUT).
     NoInput = 66,
+    /// Too many threads are blocked at once, or what supervises the pipelines panicked (EX_SOFTWARE).
+    Software = 70,
     /// The address to listen on cannot be bound, or another thing the system denies (EX_OSERR).
     System = 71,
     /// The state store failed while running; nothing after that could be believed (EX_IOERR).
@@ -34,6 +36,7 @@ Exit codes:
    64  the command line cannot be understood
    65  the state store cannot be read
    66  a path is not there, or holds no definition
+   70  too many threads are blocked at once, or the supervisor itself failed
    71  an address cannot be bound, or another thing the system denies
    74  the state store failed while running
    75  another supervisor holds the state directory

@@ -15,8 +15,8 @@ use crate::{
     admin,
     connectors::{self, Loaded},
     definition::{Environment, Style, discover},
-    state::{OpenError, StateDir},
-    supervisor::{self, Member, Settings, Stopped, Supervision},
+    state::{OpenError, StateDir, Store},
+    supervisor::{self, Hangs, Member, Settings, Stopped, Supervision},
     telemetry::Metrics,
 };
 
@@ -44,6 +44,12 @@ pub struct Args {
     /// Threads that pipelines are spread over; default: one per processor.
     #[arg(long, env = "QUEUEWARDEN_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    /// Seconds after which a thread that does not answer is given up; its pipelines go on on a fresh one.
+    #[arg(long, env = "QUEUEWARDEN_HANG_DEADLINE", value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    hang_deadline: u64,
+    /// Threads given up that may be blocked still; one more, and the process ends with 70.
+    #[arg(long, env = "QUEUEWARDEN_HUNG_THREADS_MAX", value_name = "N", default_value_t = 4)]
+    hung_threads_max: u16,
 }
 
 /// Runs until a signal, or until something ends it.
@@ -81,6 +87,7 @@ pub fn run(args: Args) -> Exit {
         listen: args.listen,
         shutdown_deadline: Duration::from_secs(args.shutdown_deadline),
         threads,
+        hangs: Hangs { deadline: Duration::from_secs(args.hang_deadline), most: args.hung_threads_max.into() },
     };
     supervisor::block_on(serve(config, |_, _| ()))
 }
@@ -100,11 +107,12 @@ pub(super) struct Config {
     pub listen: SocketAddr,
     pub shutdown_deadline: Duration,
     pub threads: usize,
+    pub hangs: Hangs,
 }
 
 /// Serves until a signal; `running` is told the address and the handle once everything is up.
 pub(super) async fn serve(config: Config, running: impl FnOnce(SocketAddr, supervisor::Handle)) -> Exit {
-    let Config { loaded, state, listen, shutdown_deadline, threads } = config;
+    let Config { loaded, state, listen, shutdown_deadline, threads, hangs } = config;
     let metrics = match Metrics::new() {
         Ok(metrics) => Arc::new(metrics),
         Err(error) => return system_error("the metrics cannot be registered", &error),
@@ -121,6 +129,7 @@ pub(super) async fn serve(config: Config, running: impl FnOnce(SocketAddr, super
     let store = state.store();
     let settings = Settings {
         threads,
+        hangs,
         shutdown_deadline,
         store: store.clone(),
         incarnation: state.incarnation().to_owned(),
@@ -137,25 +146,37 @@ pub(super) async fn serve(config: Config, running: impl FnOnce(SocketAddr, super
     tracing::info!(address = %admin.address, pid = process::id(), "listening");
     running(admin.address, supervision.handle.clone());
 
-    let exit = tokio::select! {
-        _ = terminate.recv() => None,
-        _ = interrupt.recv() => None,
-        reason = store.failed() => Some(reason),
+    let failed = failed(&store, &supervision);
+    tokio::pin!(failed);
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+        exit = &mut failed => leave(exit, None),
     };
-    if let Some(reason) = exit {
-        tracing::error!(%reason, "the state store failed: the process ends, since nothing after this could be believed");
-        leave(Exit::StoreFailed, None);
-    }
     tracing::info!("stopping: every pipeline is drained; a second signal cuts off");
     let stopped = tokio::select! {
         stopped = drain(&supervision, &mut terminate, &mut interrupt) => stopped,
-        _ = store.failed() => leave(Exit::StoreFailed, None),
+        exit = failed => leave(exit, None),
     };
     admin.stop().await;
     let exit = if stopped == Stopped::Drained { Exit::Done } else { Exit::DrainDeadline };
     tracing::info!(code = exit as u8, "stopped");
     // What was cut off may hang in the store: only after a clean drain is it waited for.
     leave(exit, (stopped == Stopped::Drained).then_some(state))
+}
+
+/// Waits for what the process cannot go on after.
+async fn failed(store: &Store, supervision: &Supervision) -> Exit {
+    tokio::select! {
+        reason = store.failed() => {
+            tracing::error!(%reason, "the state store failed: the process ends, since nothing after this could be believed");
+            Exit::StoreFailed
+        }
+        reason = supervision.failed() => {
+            tracing::error!(reason, "the process ends, since it cannot supervise its pipelines any more");
+            Exit::Software
+        }
+    }
 }
 
 async fn drain(

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     model::{Epoch, Fault, FaultKind, Fingerprint, Generation, PipelineName, Token},
     state::{Checkpoint, Opened, Recorded as StoreRecorded, Store},
-    telemetry::Vitals,
+    telemetry::{Vitals, fail_point},
 };
 
 pub const NAME: &str = "checkpointer";
@@ -157,12 +157,12 @@ impl Checkpointer {
             finished: false,
         };
         let run = async move {
-            fail::fail_point!("checkpoint.before_store");
+            fail_point!("checkpoint.before_store");
             if snapshot {
                 checkpoint.snapshot = Some(live_ids(&dedup, &checkpoint).await?);
             }
             let recorded = store.checkpoint(checkpoint).await.map_err(Fault::from)?;
-            fail::fail_point!("checkpoint.after_store");
+            fail_point!("checkpoint.after_store");
             Ok(recorded)
         };
         ctx.spawn(wrap_future(run.instrument(self.span.clone())).map(move |result, checkpointer: &mut Self, ctx| {
@@ -194,7 +194,7 @@ impl Checkpointer {
     }
 
     fn committed(&mut self) {
-        fail::fail_point!("checkpoint.before_acknowledge");
+        fail_point!("checkpoint.before_acknowledge");
         self.vitals.checkpointed(self.work.last, self.work.begun.elapsed().as_secs_f64());
         let (ids, stamp_ms) = self.work.pending.take().unwrap_or_default();
         self.span.in_scope(|| tracing::debug!(epoch = self.work.last.0, messages = ids.len(), "checkpoint"));

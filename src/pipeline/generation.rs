@@ -27,7 +27,7 @@ use crate::{
     formats,
     model::{Credits, Fault, FaultKind, Generation, LaneId, RowsBuilder, Token},
     state::{Opened as Stored, Store},
-    telemetry::{Vitals, actor_span, start_span},
+    telemetry::{Vitals, Who, actor_span, attributed, start_span},
 };
 
 /// Unknown retention: the longest a queue of the services can be set to, as of 2026.
@@ -67,14 +67,20 @@ impl Controls {
     }
 }
 
+/// The name under which the opening of a generation is known, like an actor.
+pub const START: &str = "start";
+
 /// Opens a generation on the current arbiter. What happens is reported, not answered.
-pub async fn open(seed: Seed) {
-    let reporter = seed.reporter.clone();
-    let prepared = prepare(&seed).instrument(start_span(&seed.plan.name)).await;
-    match prepared {
-        Ok(prepared) => reporter.event(Event::Running(wire(seed, prepared))),
-        Err(fault) => reporter.fault("start", fault),
-    }
+pub fn open(seed: Seed) -> impl Future<Output = ()> {
+    let who = Who { slot: seed.reporter.slot, pipeline: seed.plan.name.clone(), actor: START };
+    attributed(who, async move {
+        let reporter = seed.reporter.clone();
+        let prepared = prepare(&seed).instrument(start_span(&seed.plan.name)).await;
+        match prepared {
+            Ok(prepared) => reporter.event(Event::Running(wire(seed, prepared))),
+            Err(fault) => reporter.fault(START, fault),
+        }
+    })
 }
 
 /// All that has to answer before the first poll.
@@ -144,6 +150,8 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
     let Prepared { stored, lane, opened, format, sink } = prepared;
     let generation = stored.generation;
     let span = |actor| actor_span(&plan.name, generation, actor);
+    let slot = reporter.slot;
+    let who = |actor| Who { slot, pipeline: plan.name.clone(), actor };
     let uptime = (stored.uptime_ms, Instant::now());
 
     let (poller, decoder, dedup) = (Context::<Poller>::new(), Context::<Decoder>::new(), Context::<DedupKeeper>::new());
@@ -170,7 +178,7 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         span: span(checkpointer::NAME),
         work: checkpointer::Work::new(&stored),
     };
-    let mut children = vec![child::start(checkpointer::NAME, checkpointer, actor)];
+    let mut children = vec![child::start(who(checkpointer::NAME), checkpointer, actor)];
 
     let actor = SinkWriter {
         sink: Some(sink),
@@ -183,7 +191,7 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         span: span(sink_writer::NAME),
         work: sink_writer::Work::default(),
     };
-    children.push(child::start(sink_writer::NAME, sink_writer, actor));
+    children.push(child::start(who(sink_writer::NAME), sink_writer, actor));
 
     let actor = DedupKeeper {
         ids: Ids::load(stored.ids),
@@ -194,7 +202,7 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         reporter: reporter.clone(),
         vitals: Arc::clone(&vitals),
     };
-    children.push(child::start(dedup_keeper::NAME, dedup, actor));
+    children.push(child::start(who(dedup_keeper::NAME), dedup, actor));
 
     let actor = Decoder {
         format,
@@ -207,7 +215,7 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         span: span(decoder::NAME),
         queue: Queue::default(),
     };
-    children.push(child::start(decoder::NAME, decoder, actor));
+    children.push(child::start(who(decoder::NAME), decoder, actor));
 
     let actor = Poller {
         lane,
@@ -222,6 +230,6 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         span: span(poller::NAME),
         work: poller::Work::default(),
     };
-    children.push(child::start(poller::NAME, poller, actor));
+    children.push(child::start(who(poller::NAME), poller, actor));
     Controls { generation, children, poller: to_poller, _others: others }
 }

@@ -27,7 +27,7 @@ use crate::{
         Body, Credit, Credits, Fault, FaultKind, Fingerprint, LaneId, Mend, Message as SourceMessage, Receipt,
         SourceIdentity,
     },
-    telemetry::Vitals,
+    telemetry::{Vitals, attributed_as_here, fail_point},
 };
 
 pub const NAME: &str = "poller";
@@ -127,7 +127,7 @@ impl Poller {
             }
             Err(fault) => return self.fail(fault, ctx),
         };
-        fail::fail_point!("poller.polled");
+        fail_point!("poller.polled");
         self.vitals.metrics.polls.inc();
         if messages.is_empty() {
             self.work.quick_empties = if took < QUICK { self.work.quick_empties + 1 } else { 0 };
@@ -364,7 +364,7 @@ impl Poller {
 /// dear for calls and cheap for this handle. Dropping the handle drops the call, and a panic goes on in the actor.
 fn task<F: Future + 'static>(call: F) -> RemoteHandle<F::Output> {
     let (task, handle) = call.remote_handle();
-    actix::spawn(task);
+    actix::spawn(attributed_as_here(task));
     handle
 }
 
@@ -381,7 +381,7 @@ impl Handler<Acknowledge> for Poller {
     type Result = ();
 
     fn handle(&mut self, Acknowledge(ids): Acknowledge, ctx: &mut Self::Context) {
-        fail::fail_point!("poller.acknowledge");
+        fail_point!("poller.acknowledge");
         self.work.asked_for_checkpoint = false;
         for id in ids {
             self.work.ledger.want(id);

@@ -23,7 +23,7 @@ use crate::{
     connectors::RowShape,
     definition::OnError,
     model::{Batch, Disposition, Epoch, Fault, FaultKind, Fingerprint, LaneId, Token},
-    telemetry::Vitals,
+    telemetry::{Vitals, fail_point},
 };
 
 pub const NAME: &str = "sink-writer";
@@ -218,7 +218,7 @@ async fn write(
     batch: Batch,
     rows: RecordBatch,
 ) -> (Box<dyn Sink>, Result<Done, Fault>) {
-    fail::fail_point!("sink.write");
+    fail_point!("sink.write");
     let result = with_retries(&mut sink, &vitals, &reporter, "write", async |sink| sink.write(&rows).await).await;
     let result = result.and_then(|refused| match refused.iter().find(|reject| reject.row >= rows.num_rows()) {
         // Which message it belongs to is not known, so none may be taken for written.
@@ -234,9 +234,9 @@ async fn prepare(
     reporter: &Reporter,
     epoch: Epoch,
 ) -> Result<Done, Fault> {
-    fail::fail_point!("sink.before_prepare");
+    fail_point!("sink.before_prepare");
     let token = with_retries(sink, vitals, reporter, "prepare", async |sink| sink.prepare(epoch).await).await?;
-    fail::fail_point!("sink.after_prepare");
+    fail_point!("sink.after_prepare");
     Ok(Done::Prepared(epoch, token))
 }
 
@@ -246,11 +246,11 @@ async fn commit(
     reporter: &Reporter,
     tokens: &[Token],
 ) -> Result<Done, Fault> {
-    fail::fail_point!("sink.before_commit");
+    fail_point!("sink.before_commit");
     for token in tokens {
         with_retries(sink, vitals, reporter, "commit", async |sink| sink.commit(token).await).await?;
     }
-    fail::fail_point!("sink.after_commit");
+    fail_point!("sink.after_commit");
     Ok(Done::Committed)
 }
 

@@ -1,6 +1,8 @@
 //! The supervisor's side of one pipeline: its state machine. It lives on the main arbiter, where every `JoinHandle`
 //! and deadline of its generations is awaited.
 
+mod lost;
+
 use std::{
     collections::HashMap,
     sync::Arc,
@@ -14,12 +16,12 @@ use super::{
     State,
     budget::Budget,
     handle::{Board, Entry},
-    pool::{ArbiterHandle, run_on},
+    pool::{Pool, ThreadNumber, run_on},
 };
 use crate::{
     connectors::Plan,
     model::{Fault, FaultKind, Generation, Mend, Slot},
-    pipeline::{Child, Controls, Event, ExitReason, Report, Seed},
+    pipeline::{Child, Controls, Event, ExitReason, Report, START, Seed},
     state::Store,
     telemetry::Vitals,
 };
@@ -27,9 +29,6 @@ use crate::{
 /// After this a generation that was cut off counts as gone although an actor has not ended: whatever it still does is
 /// fenced by its number.
 pub(super) const JOIN_DEADLINE: Duration = Duration::from_secs(10);
-
-/// The name under which the opening of a generation is awaited, like an actor.
-const START: &str = "start";
 
 /// What a pipeline is started with.
 pub struct Makings {
@@ -39,7 +38,7 @@ pub struct Makings {
     pub store: Store,
     pub incarnation: String,
     pub vitals: Arc<Vitals>,
-    pub arbiter: ArbiterHandle,
+    pub pool: Pool,
     pub board: Board,
     pub stopped: Recipient<PipelineStopped>,
 }
@@ -56,6 +55,8 @@ pub struct Pipeline {
     restarts: u64,
     last_error: Option<String>,
     controls: Option<Controls>,
+    /// The thread of the generation.
+    thread: Option<ThreadNumber>,
     /// Actors that have not ended, with what cuts them off.
     alive: HashMap<&'static str, AbortHandle>,
     /// What happens once the generation is gone; `None` while it is to go on.
@@ -71,6 +72,8 @@ pub struct Pipeline {
 #[derive(Debug, Clone)]
 enum Outcome {
     Restart(Fault),
+    /// The thread is lost, by no fault of this pipeline: the next one at once, on another.
+    Elsewhere,
     Fail(Fault),
     Stop,
 }
@@ -106,6 +109,7 @@ impl Pipeline {
             restarts: 0,
             last_error: None,
             controls: None,
+            thread: None,
             alive: HashMap::new(),
             outcome: None,
             timer: None,
@@ -163,9 +167,10 @@ impl Pipeline {
                 attempt: self.attempt,
             },
         };
-        let arbiter = makings.arbiter.clone();
+        let seat = makings.pool.seat(makings.slot, ctx.address().recipient());
+        self.thread = Some(seat.thread);
         let attempt = self.attempt;
-        let start = async move { run_on(&arbiter, move || crate::pipeline::open(seed)).await };
+        let start = async move { run_on(&seat.arbiter, move || crate::pipeline::open(seed)).await };
         ctx.spawn(wrap_future(start).map(move |join, pipeline: &mut Self, ctx| match join {
             Some(join) => pipeline.adopt(Child { actor: START, join }, attempt, ctx),
             None => {
@@ -253,6 +258,7 @@ impl Pipeline {
             return;
         }
         let Some(outcome) = self.outcome.take() else { return };
+        self.thread = None;
         self.cancel_timer(ctx);
         // Words of the generation that is gone are not meant for the next one.
         self.attempt += 1;
@@ -261,8 +267,14 @@ impl Pipeline {
         match outcome {
             _ if self.stop_asked => self.rest(State::Stopped),
             Outcome::Stop => self.rest(State::Stopped),
+            Outcome::Elsewhere => {
+                self.enter(State::Backoff);
+                self.restarts += 1;
+                self.makings.vitals.metrics.restarts.inc();
+                self.begin(ctx);
+            }
             Outcome::Fail(fault) => self.fail(&fault),
-            Outcome::Restart(fault) => match self.budget.spend(Instant::now()) {
+            Outcome::Restart(fault) => match self.budget.spend(fault.kind, Instant::now()) {
                 Some(pause) => {
                     self.enter(State::Backoff);
                     self.timer = Some(ctx.run_later(pause, |pipeline, ctx| {

@@ -10,10 +10,12 @@ use actix::prelude::*;
 use tokio::sync::oneshot;
 
 use super::{
-    Handle, State,
+    Handle, Hangs, State,
+    failure::Failure,
     handle::{Board, Entry},
     pipeline::{Cut, JOIN_DEADLINE, Makings, Pipeline, PipelineStopped, Stop},
     pool::Pool,
+    watch::watch,
 };
 use crate::{
     connectors::Plan,
@@ -39,6 +41,8 @@ pub struct Member {
 pub struct Settings {
     /// Arbiters that pipelines are spread over.
     pub threads: usize,
+    /// When one of them counts as hung.
+    pub hangs: Hangs,
     /// How long a stop may take before what is unfinished is cut off.
     pub shutdown_deadline: Duration,
     /// The state store.
@@ -63,6 +67,7 @@ pub struct Supervision {
     /// Reads the state of all pipelines.
     pub handle: Handle,
     supervisor: Addr<Supervisor>,
+    failure: Failure,
 }
 
 impl Supervision {
@@ -71,6 +76,11 @@ impl Supervision {
         let (answer, stopped) = oneshot::channel();
         self.supervisor.do_send(Shutdown(answer));
         stopped.await.unwrap_or(Stopped::CutOff)
+    }
+
+    /// Waits until the process cannot go on, and answers why: too many threads hang, or what supervises panicked.
+    pub async fn failed(&self) -> String {
+        self.failure.reason().await
     }
 
     /// A second request to stop: cut off what is left, now.
@@ -83,21 +93,26 @@ impl Supervision {
 pub fn start(members: Vec<Member>, settings: Settings) -> Supervision {
     let board = Board::default();
     let (handle, _requests) = Handle::new(Arc::clone(&settings.metrics), board.clone());
+    let (pool, failure) = (Pool::new(settings.threads), Failure::new());
+    let watched = watch(pool.clone(), settings.hangs, Arc::clone(&settings.metrics), failure.clone());
+    failure.spawn("the watch over threads".to_owned(), watched);
     let supervisor = Supervisor {
-        pool: Pool::new(settings.threads),
+        pool,
+        failure: failure.clone(),
         settings,
         members: Some(members),
         board,
         pipelines: HashMap::new(),
         stopping: None,
-    }
-    .start();
-    Supervision { handle, supervisor }
+    };
+    let supervisor = failure.start("the supervisor".to_owned(), supervisor);
+    Supervision { handle, supervisor, failure }
 }
 
 struct Supervisor {
     settings: Settings,
     pool: Pool,
+    failure: Failure,
     members: Option<Vec<Member>>,
     board: Board,
     pipelines: HashMap<Slot, Addr<Pipeline>>,
@@ -130,11 +145,12 @@ impl Supervisor {
                     store: self.settings.store.clone(),
                     incarnation: self.settings.incarnation.clone(),
                     vitals,
-                    arbiter: self.pool.assign(),
+                    pool: self.pool.clone(),
                     board: self.board.clone(),
                     stopped: ctx.address().recipient(),
                 });
-                self.pipelines.insert(slot, pipeline.start());
+                let what = format!("the supervision of pipeline {}", member.name);
+                self.pipelines.insert(slot, self.failure.start(what, pipeline));
             }
             Err(reason) => {
                 vitals.metrics.set_state(State::Failed.name(), &State::NAMES);

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::oneshot;
 
-use super::{Member, PipelineStatus, Settings, State, Stopped, Supervision, start};
+use super::{Hangs, Member, PipelineStatus, Settings, State, Stopped, Supervision, start};
 use crate::{
     model::{Fault, FaultKind},
     pipeline::tests::harness::{Rig, Scripted, Setup, delivery, run, until},
@@ -16,6 +16,7 @@ fn supervise(rig: &Rig) -> Supervision {
     let member = Member { name: plan.name.clone(), file: "p.yaml".to_owned(), plan: Ok(plan) };
     let settings = Settings {
         threads: 1,
+        hangs: Hangs::default(),
         shutdown_deadline: Duration::from_secs(10),
         store: rig.state_dir.store(),
         incarnation: rig.state_dir.incarnation().to_owned(),

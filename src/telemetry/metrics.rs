@@ -87,6 +87,8 @@ metrics! {
 pub struct Metrics {
     registry: Registry,
     families: Families,
+    threads_hung: IntGauge,
+    threads_given_up: IntCounter,
 }
 
 impl Metrics {
@@ -100,7 +102,11 @@ impl Metrics {
         registry.register(Box::new(info))?;
         #[cfg(target_os = "linux")]
         registry.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
-        Ok(Self { registry, families })
+        let threads_hung = IntGauge::new("queuewarden_threads_hung", "h")?;
+        let threads_given_up = IntCounter::new("queuewarden_threads_given_up_total", "h")?;
+        registry.register(Box::new(threads_hung.clone()))?;
+        registry.register(Box::new(threads_given_up.clone()))?;
+        Ok(Self { registry, families, threads_hung, threads_given_up })
     }
 
     /// The metrics of one pipeline, resolved once so that counting is one atomic operation.
@@ -136,6 +142,16 @@ impl Metrics {
             epoch: gauge(&families.epoch),
             name: name.clone(),
         }
+    }
+
+    /// Says how many threads hang now.
+    pub fn hung_threads(&self, count: usize) {
+        self.threads_hung.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// Counts a thread that was given up.
+    pub fn thread_given_up(&self) {
+        self.threads_given_up.inc();
     }
 
     /// Everything, in Prometheus' text format 0.0.4.
