@@ -51,6 +51,12 @@ pub trait Reader: Send + Sync {
     /// Receives what there is, waiting as long as the connector's options say. Empty is normal. Several calls
     /// may be under way at once; only a drain drops one unfinished.
     async fn poll(&self) -> Result<Vec<Message>, Fault>;
+
+    /// How long a poll may take where all is well, because it waits for messages. One that takes longer by more than
+    /// `checkpoint.timeout` hangs.
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// Acknowledges messages of one lane.

@@ -21,6 +21,7 @@ use super::{
     messages::*,
     poller::Poller,
     report::{Event, Reporter},
+    retry::within,
     sink_writer::{self, SinkWriter},
 };
 use crate::{
@@ -156,12 +157,14 @@ impl Checkpointer {
             uptime_ms: stamp,
             finished: false,
         };
+        let timeout = self.timeout;
         let run = async move {
             fail_point!("checkpoint.before_store");
             if snapshot {
                 checkpoint.snapshot = Some(live_ids(&dedup, &checkpoint).await?);
             }
-            let recorded = store.checkpoint(checkpoint).await.map_err(Fault::from)?;
+            let stored = async { store.checkpoint(checkpoint).await.map_err(Fault::from) };
+            let recorded = within(timeout, "the state store", stored).await?;
             fail_point!("checkpoint.after_store");
             Ok(recorded)
         };

@@ -17,7 +17,7 @@ use super::{
     messages::Drain,
     poller::{self, Poller},
     report::{Event, Reporter},
-    retry::retrying,
+    retry::{retrying, within},
     sink_writer::{self, SinkWriter, with_retries},
 };
 use crate::{
@@ -96,7 +96,9 @@ async fn prepare(seed: &Seed) -> Result<Prepared, Fault> {
     let plan = &seed.plan;
     let (vitals, reporter) = (&seed.vitals, &seed.reporter);
     // Durable before anything is committed or acknowledged: from here on a word of an older generation is refused.
-    let stored = seed.store.open_generation(&plan.name, &plan.source_identity).await?;
+    let timeout = plan.checkpoint.timeout;
+    let stored = async { seed.store.open_generation(&plan.name, &plan.source_identity).await.map_err(Fault::from) };
+    let stored = within(timeout, "the state store", stored).await?;
     reporter.event(Event::Numbered(stored.generation));
     let context = SinkContext {
         pipeline: plan.name.clone(),
@@ -105,10 +107,10 @@ async fn prepare(seed: &Seed) -> Result<Prepared, Fault> {
     };
     let sink = recover_sink(seed, &stored, context).await?;
     let source = (plan.source)()?;
-    let lanes = retrying(vitals, reporter, "open", None, || source.lanes()).await?;
+    let lanes = retrying(vitals, reporter, "open", timeout, None, || source.lanes()).await?;
     let [lane] = <[LaneId; 1]>::try_from(lanes)
         .map_err(|lanes| Fault::never(FaultKind::Bug, format!("{} lanes, but a queue service has one", lanes.len())))?;
-    let opened = retrying(vitals, reporter, "open", None, || source.open(&lane)).await?;
+    let opened = retrying(vitals, reporter, "open", timeout, None, || source.open(&lane)).await?;
     if let Some(visibility) = opened.facts.visibility_timeout
         && visibility <= plan.checkpoint.interval
     {
@@ -136,12 +138,13 @@ async fn recover_sink(seed: &Seed, stored: &Stored, context: SinkContext) -> Res
     for tokens in by_sink.values() {
         if let Some(first) = tokens.first() {
             let recover = || recover_elsewhere(&first.sink, tokens, &context);
-            retrying(vitals, reporter, "recover", None, recover).await?;
+            retrying(vitals, reporter, "recover", plan.checkpoint.timeout, None, recover).await?;
         }
     }
     let mut sink = (plan.sink)(context)?;
     let own = own.unwrap_or_default();
-    with_retries(&mut sink, vitals, reporter, "recover", async |sink| sink.recover(&own).await).await?;
+    let recover = async |sink: &mut Box<dyn Sink>| sink.recover(&own).await;
+    with_retries(&mut sink, vitals, reporter, "recover", plan.checkpoint.timeout, recover).await?;
     Ok(sink)
 }
 
@@ -184,6 +187,7 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         sink: Some(sink),
         shape: plan.shape.clone(),
         on_error: plan.on_error,
+        timeout: plan.checkpoint.timeout,
         lanes: HashSet::from([lane.clone()]),
         checkpointer: to_checkpointer.clone(),
         reporter: reporter.clone(),
@@ -223,6 +227,7 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         opened,
         credits: Credits::new(plan.credits),
         limit: plan.checkpoint.max_unacknowledged,
+        timeout: plan.checkpoint.timeout,
         decoder: to_decoder,
         checkpointer: to_checkpointer,
         reporter,

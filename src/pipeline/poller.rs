@@ -19,7 +19,7 @@ use super::{
     ledger::Ledger,
     messages::*,
     report::{Event, Reporter},
-    retry::retrying,
+    retry::{retrying, within},
 };
 use crate::{
     connector::{Acknowledged, Opened},
@@ -50,6 +50,8 @@ pub struct Poller {
     pub credits: Credits,
     /// `checkpoint.max_unacknowledged`
     pub limit: usize,
+    /// `checkpoint.timeout`: how long one call of the service may take, beyond what a poll waits.
+    pub timeout: Duration,
     pub decoder: Addr<Decoder>,
     pub checkpointer: Addr<Checkpointer>,
     pub reporter: Reporter,
@@ -97,12 +99,13 @@ impl Poller {
         };
         let (reader, vitals, reporter) =
             (Arc::clone(&self.opened.reader), Arc::clone(&self.vitals), self.reporter.clone());
+        let deadline = reader.patience() + self.timeout;
         let poll = async move {
             if !pause.is_zero() {
                 tokio::time::sleep(pause).await;
             }
             let begun = Instant::now();
-            let messages = retrying(&vitals, &reporter, "poll", None, || reader.poll()).await?;
+            let messages = retrying(&vitals, &reporter, "poll", deadline, None, || reader.poll()).await?;
             Ok((messages, begun.elapsed()))
         };
         let handle = ctx.spawn(
@@ -242,10 +245,11 @@ impl Poller {
         let (ids, receipts): (Vec<Fingerprint>, Vec<Receipt>) = batch.into_iter().unzip();
         let (vitals, reporter) = (Arc::clone(&self.vitals), self.reporter.clone());
         let acknowledger = Arc::clone(&self.opened.acknowledger);
+        let deadline = self.timeout;
         let delete = async move {
             let times = Some(acknowledger.retries() as usize);
-            let result =
-                retrying(&vitals, &reporter, "acknowledge", times, || acknowledger.acknowledge(&receipts)).await;
+            let call = || acknowledger.acknowledge(&receipts);
+            let result = retrying(&vitals, &reporter, "acknowledge", deadline, times, call).await;
             (ids, receipts, result)
         };
         ctx.spawn(
@@ -265,6 +269,7 @@ impl Poller {
         let metrics = &self.vitals.metrics;
         let outcomes = match result {
             Ok(outcomes) => outcomes,
+            Err(fault) if fault.kind == FaultKind::Hung => return self.fail(fault, ctx),
             Err(fault) => {
                 // The messages come back, are recognised, and are deleted with their new receipt.
                 let _in_span = self.span.enter();
@@ -310,7 +315,8 @@ impl Poller {
         for (id, receipt) in self.work.ledger.take_expiring(Instant::now(), timeout / 2, free) {
             self.work.extensions += 1;
             let acknowledger = Arc::clone(&self.opened.acknowledger);
-            let extend = async move { acknowledger.extend(&receipt, timeout).await };
+            let deadline = self.timeout;
+            let extend = async move { within(deadline, "extend", acknowledger.extend(&receipt, timeout)).await };
             ctx.spawn(wrap_future(extend).map(move |result, poller: &mut Self, ctx| poller.extended(id, result, ctx)));
         }
     }
@@ -326,6 +332,7 @@ impl Poller {
         }
         match result {
             Ok(receipt) => self.work.ledger.extended(id, receipt, Instant::now()),
+            Err(fault) if fault.kind == FaultKind::Hung => return self.fail(fault, ctx),
             Err(fault) => {
                 self.span.in_scope(|| tracing::warn!(error = %fault, "a visibility timeout could not be extended"));
                 match fault.mend {

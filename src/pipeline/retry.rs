@@ -17,17 +17,39 @@ const LONGEST: Duration = Duration::from_secs(15);
 /// Clock skew and refused signatures do not pass by themselves soon: asking faster only fills logs.
 const SLOW: Duration = Duration::from_secs(10);
 
+/// A deadline runs out in so many parts. A process that was stopped for longer than all of it takes only the part
+/// that it was in for run out, and its calls get the rest.
+const PARTS: u32 = 4;
+
+/// What a call answers, or a fault that names it if there is no answer within the deadline.
+pub async fn within<T>(
+    deadline: Duration,
+    operation: &str,
+    call: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, Fault> {
+    tokio::pin!(call);
+    for _ in 0..PARTS {
+        if let Ok(answer) = tokio::time::timeout(deadline / PARTS, &mut call).await {
+            return answer;
+        }
+    }
+    Err(Fault::restart(FaultKind::Hung, format!("{operation} hangs: no answer within {deadline:?}")))
+}
+
 /// Calls until it works, or until it fails in a way that trying again cannot mend, or `times` retries are used up.
+/// Each call has the whole `deadline`; one that misses it hangs, and is not tried again.
 pub async fn retrying<T, F>(
     vitals: &Arc<Vitals>,
     reporter: &Reporter,
     operation: &'static str,
+    deadline: Duration,
     times: Option<usize>,
-    call: impl FnMut() -> F,
+    mut call: impl FnMut() -> F,
 ) -> Result<T, Fault>
 where
     F: Future<Output = Result<T, Fault>>,
 {
+    let call = || within(deadline, operation, call());
     let backoff = ExponentialBuilder::new().with_min_delay(FIRST).with_max_delay(LONGEST).with_jitter();
     let backoff = match times {
         Some(times) => backoff.with_max_times(times),

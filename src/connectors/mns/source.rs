@@ -7,7 +7,7 @@ use url::Url;
 
 use super::{
     body::{self, BodyEncoding, Expected},
-    client::{Client, Credentials, Received},
+    client::{Client, Credentials, Received, longest_call},
     options,
     wire::{self, Delivery},
 };
@@ -176,6 +176,10 @@ impl Reader for MnsReader {
         let Settings { queue, batch_size, wait_seconds, .. } = &self.settings;
         let Received { messages, answered_ms } = self.client.receive(queue, *batch_size, *wait_seconds).await?;
         messages.into_iter().map(|delivery| self.message(delivery, answered_ms)).collect()
+    }
+
+    fn patience(&self) -> Duration {
+        longest_call(Duration::from_secs(self.settings.wait_seconds.into()))
     }
 }
 
