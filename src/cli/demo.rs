@@ -112,13 +112,15 @@ fn prepare(folder: &Path, endpoint: &str, listen: SocketAddr) -> io::Result<run:
         },
         None,
     );
-    let loaded = connectors::load(&discover(&[pipelines]).files, &environment);
+    let loaded = connectors::load(&discover(std::slice::from_ref(&pipelines)).files, &environment);
     if let Some(broken) = loaded.iter().find(|one| one.plan.is_none()) {
         return Err(io::Error::other(broken.read.report.render(Style::Plain)));
     }
     let state = StateDir::open(&folder.join("state")).map_err(io::Error::other)?;
+    let load = run::loading(pipelines, environment);
     Ok(run::Config {
         loaded,
+        load,
         state,
         listen,
         shutdown_deadline: Duration::from_millis(1500),

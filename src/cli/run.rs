@@ -16,7 +16,7 @@ use crate::{
     connectors::{self, Loaded},
     definition::{Environment, Style, discover},
     state::{OpenError, StateDir, Store},
-    supervisor::{self, Hangs, Member, Settings, Stopped, Supervision},
+    supervisor::{self, Hangs, Load, Member, Settings, Stopped, Supervision},
     telemetry::Metrics,
 };
 
@@ -62,7 +62,8 @@ pub fn run(args: Args) -> Exit {
     for (path, why) in &found.problems {
         eprintln!("{}: warning: {why}", path.display());
     }
-    let loaded = connectors::load(&found.files, &Environment::of_process(args.secrets_dir));
+    let environment = Environment::of_process(args.secrets_dir);
+    let loaded = connectors::load(&found.files, &environment);
     for pipeline in &loaded {
         eprint!("{}", pipeline.read.report.render(style_of_stderr()));
     }
@@ -83,6 +84,7 @@ pub fn run(args: Args) -> Exit {
     let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let config = Config {
         loaded,
+        load: loading(args.pipelines, environment),
         state,
         listen: args.listen,
         shutdown_deadline: Duration::from_secs(args.shutdown_deadline),
@@ -103,6 +105,8 @@ fn exit_of(error: &OpenError) -> Exit {
 /// Everything a supervisor needs that can fail before it runs.
 pub(super) struct Config {
     pub loaded: Vec<Loaded>,
+    /// What a reload reads.
+    pub load: Load,
     pub state: StateDir,
     pub listen: SocketAddr,
     pub shutdown_deadline: Duration,
@@ -112,7 +116,7 @@ pub(super) struct Config {
 
 /// Serves until a signal; `running` is told the address and the handle once everything is up.
 pub(super) async fn serve(config: Config, running: impl FnOnce(SocketAddr, supervisor::Handle)) -> Exit {
-    let Config { loaded, state, listen, shutdown_deadline, threads, hangs } = config;
+    let Config { loaded, load, state, listen, shutdown_deadline, threads, hangs } = config;
     let metrics = match Metrics::new() {
         Ok(metrics) => Arc::new(metrics),
         Err(error) => return system_error("the metrics cannot be registered", &error),
@@ -128,6 +132,7 @@ pub(super) async fn serve(config: Config, running: impl FnOnce(SocketAddr, super
     };
     let store = state.store();
     let settings = Settings {
+        load,
         threads,
         hangs,
         shutdown_deadline,
@@ -193,6 +198,18 @@ async fn drain(
             _ = interrupt.recv() => supervision.force(),
         }
     }
+}
+
+/// Reads a folder again. What cannot be looked at, and a folder that holds nothing (is its disk mounted?), is an error
+/// of the whole: else the pipelines in it would be taken for gone.
+pub(super) fn loading(pipelines: PathBuf, environment: Environment) -> Load {
+    Arc::new(move || {
+        let found = discover(std::slice::from_ref(&pipelines));
+        if let Some((path, why)) = found.problems.first() {
+            return Err(format!("{}: {why}", path.display()));
+        }
+        Ok(connectors::load(&found.files, &environment).into_iter().map(member).collect())
+    })
 }
 
 /// A broken definition is a Failed pipeline.

@@ -16,5 +16,5 @@ mod watch;
 pub use handle::{CheckpointStatus, Counts, Handle, PipelineStatus, ReloadReport};
 pub use runtime::block_on;
 pub use state::State;
-pub use supervise::{Member, Settings, Stopped, Supervision, start};
+pub use supervise::{Load, Member, Settings, Stopped, Supervision, start};
 pub use watch::Hangs;

@@ -1,7 +1,7 @@
 //! The supervisor actor, and what starts it.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashSet},
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -12,8 +12,8 @@ use tokio::sync::oneshot;
 use super::{
     Handle, Hangs, State,
     failure::Failure,
-    handle::{Board, Entry},
-    pipeline::{Cut, JOIN_DEADLINE, Makings, Pipeline, PipelineStopped, Stop},
+    handle::{Board, Entry, Request},
+    pipeline::{Cut, JOIN_DEADLINE, Makings, Pipeline, PipelineStopped, Restart, Stop},
     pool::Pool,
     watch::watch,
 };
@@ -37,8 +37,13 @@ pub struct Member {
     pub plan: Result<Plan, String>,
 }
 
+/// Reads every definition again; an error if they cannot even be listed. Blocks.
+pub type Load = Arc<dyn Fn() -> Result<Vec<Member>, String> + Send + Sync>;
+
 /// How to supervise.
 pub struct Settings {
+    /// What a reload reads.
+    pub load: Load,
     /// Arbiters that pipelines are spread over.
     pub threads: usize,
     /// When one of them counts as hung.
@@ -66,6 +71,7 @@ pub enum Stopped {
 pub struct Supervision {
     /// Reads the state of all pipelines.
     pub handle: Handle,
+    board: Board,
     supervisor: Addr<Supervisor>,
     failure: Failure,
 }
@@ -83,6 +89,12 @@ impl Supervision {
         self.failure.reason().await
     }
 
+    /// Waits until every pipeline is Finished, and there is one. One that is Failed keeps this from being: it may be
+    /// restarted yet.
+    pub async fn all_finished(&self) {
+        self.board.all_finished().await;
+    }
+
     /// A second request to stop: cut off what is left, now.
     pub fn force(&self) {
         self.supervisor.do_send(Force);
@@ -92,7 +104,7 @@ impl Supervision {
 /// Starts every pipeline. Must be called on the main arbiter.
 pub fn start(members: Vec<Member>, settings: Settings) -> Supervision {
     let board = Board::default();
-    let (handle, _requests) = Handle::new(Arc::clone(&settings.metrics), board.clone());
+    let (handle, mut requests) = Handle::new(Arc::clone(&settings.metrics), board.clone());
     let (pool, failure) = (Pool::new(settings.threads), Failure::new());
     let watched = watch(pool.clone(), settings.hangs, Arc::clone(&settings.metrics), failure.clone());
     failure.spawn("the watch over threads".to_owned(), watched);
@@ -101,12 +113,18 @@ pub fn start(members: Vec<Member>, settings: Settings) -> Supervision {
         failure: failure.clone(),
         settings,
         members: Some(members),
-        board,
-        pipelines: HashMap::new(),
+        board: board.clone(),
+        pipelines: BTreeMap::new(),
         stopping: None,
     };
     let supervisor = failure.start("the supervisor".to_owned(), supervisor);
-    Supervision { handle, supervisor, failure }
+    let asked = supervisor.clone();
+    actix::spawn(async move {
+        while let Some(request) = requests.recv().await {
+            asked.do_send(request);
+        }
+    });
+    Supervision { handle, board, supervisor, failure }
 }
 
 struct Supervisor {
@@ -115,7 +133,8 @@ struct Supervisor {
     failure: Failure,
     members: Option<Vec<Member>>,
     board: Board,
-    pipelines: HashMap<Slot, Addr<Pipeline>>,
+    /// `None`: its definition is not valid, and never was in this process.
+    pipelines: BTreeMap<Slot, Option<Addr<Pipeline>>>,
     stopping: Option<Stopping>,
 }
 
@@ -149,8 +168,9 @@ impl Supervisor {
                     board: self.board.clone(),
                     stopped: ctx.address().recipient(),
                 });
+                pipeline.publish();
                 let what = format!("the supervision of pipeline {}", member.name);
-                self.pipelines.insert(slot, self.failure.start(what, pipeline));
+                self.pipelines.insert(slot, Some(self.failure.start(what, pipeline)));
             }
             Err(reason) => {
                 vitals.metrics.set_state(State::Failed.name(), &State::NAMES);
@@ -165,23 +185,25 @@ impl Supervisor {
                         since: SystemTime::now(),
                         generation: None,
                         restarts: 0,
-                        last_error: Some(reason),
+                        last_error: Some(reason.clone()),
+                        definition_error: Some(reason),
                         vitals,
                     },
                 );
+                self.pipelines.insert(slot, None);
             }
         }
     }
 
-    fn cut(&mut self, ctx: &mut Context<Self>) {
-        if let Some(stopping) = &self.stopping {
-            for slot in &stopping.waiting {
-                if let Some(pipeline) = self.pipelines.get(slot) {
-                    pipeline.do_send(Cut);
-                }
+    fn restart(&self, slot: Slot) {
+        match self.pipelines.get(&slot) {
+            Some(Some(pipeline)) => pipeline.do_send(Restart),
+            Some(None) => tracing::warn!(%slot, "no restart: the definition is not valid; mend it and reload"),
+            None => {
+                tracing::warn!(%slot, known = ?self.pipelines.keys().collect::<Vec<_>>(), "no restart: no pipeline has this slot");
+                self.settings.metrics.unknown_restart();
             }
         }
-        ctx.run_later(JOIN_DEADLINE + GRACE, |supervisor, _| supervisor.give_up());
     }
 
     /// Even a pipeline that does not answer any more does not keep the process from ending.
@@ -215,16 +237,36 @@ impl Actor for Supervisor {
     }
 }
 
+impl Handler<Request> for Supervisor {
+    type Result = ();
+
+    fn handle(&mut self, request: Request, _: &mut Self::Context) {
+        if self.stopping.is_some() {
+            tracing::warn!(?request, "refused: everything is being stopped");
+            return;
+        }
+        match request {
+            Request::Restart(slot) => self.restart(slot),
+            Request::RestartFailed => self.board.failed().into_iter().for_each(|slot| self.restart(slot)),
+            Request::Reload => {}
+        }
+    }
+}
+
 impl Handler<Shutdown> for Supervisor {
     type Result = ();
 
     fn handle(&mut self, Shutdown(answer): Shutdown, ctx: &mut Self::Context) {
-        let waiting = self.pipelines.keys().copied().collect();
-        self.stopping = Some(Stopping { answer: Some(answer), waiting, result: Stopped::Drained });
-        for pipeline in self.pipelines.values() {
-            pipeline.do_send(Stop);
+        let deadline = self.settings.shutdown_deadline;
+        let mut waiting = HashSet::new();
+        for (slot, pipeline) in &self.pipelines {
+            if let Some(pipeline) = pipeline {
+                pipeline.do_send(Stop { deadline });
+                waiting.insert(*slot);
+            }
         }
-        ctx.run_later(self.settings.shutdown_deadline, |supervisor, ctx| supervisor.cut(ctx));
+        self.stopping = Some(Stopping { answer: Some(answer), waiting, result: Stopped::Drained });
+        ctx.run_later(deadline + JOIN_DEADLINE + GRACE, |supervisor, _| supervisor.give_up());
         self.answer_if_stopped();
     }
 }
@@ -233,7 +275,10 @@ impl Handler<Force> for Supervisor {
     type Result = ();
 
     fn handle(&mut self, _: Force, ctx: &mut Self::Context) {
-        self.cut(ctx);
+        if self.stopping.is_some() {
+            self.pipelines.values().flatten().for_each(|pipeline| pipeline.do_send(Cut));
+            ctx.run_later(JOIN_DEADLINE + GRACE, |supervisor, _| supervisor.give_up());
+        }
     }
 }
 

@@ -1,28 +1,42 @@
 //! What becomes of pipelines when they are stopped or fail at awkward moments.
 
+mod restarts;
+
 use std::{sync::Arc, time::Duration};
 
 use tokio::sync::oneshot;
 
-use super::{Hangs, Member, PipelineStatus, Settings, State, Stopped, Supervision, start};
+use super::{Hangs, Load, Member, PipelineStatus, Settings, State, Stopped, Supervision, start};
 use crate::{
+    connectors::Plan,
     model::{Fault, FaultKind},
     pipeline::tests::harness::{Rig, Scripted, Setup, delivery, run, until},
     telemetry::Metrics,
 };
 
 fn supervise(rig: &Rig) -> Supervision {
-    let plan = rig.plan();
-    let member = Member { name: plan.name.clone(), file: "p.yaml".to_owned(), plan: Ok(plan) };
-    let settings = Settings {
+    supervise_all(rig, vec![rig.plan()])
+}
+
+fn supervise_all(rig: &Rig, plans: Vec<Plan>) -> Supervision {
+    let members = plans.into_iter().map(member).collect();
+    start(members, settings(rig, Arc::new(|| Err("nothing is reloaded here".to_owned()))))
+}
+
+fn member(plan: Plan) -> Member {
+    Member { name: plan.name.clone(), file: format!("{}.yaml", plan.name), plan: Ok(plan) }
+}
+
+fn settings(rig: &Rig, load: Load) -> Settings {
+    Settings {
+        load,
         threads: 1,
         hangs: Hangs::default(),
         shutdown_deadline: Duration::from_secs(10),
         store: rig.state_dir.store(),
         incarnation: rig.state_dir.incarnation().to_owned(),
         metrics: Arc::new(Metrics::new().unwrap()),
-    };
-    start(vec![member], settings)
+    }
 }
 
 fn status(supervision: &Supervision) -> Option<PipelineStatus> {
@@ -31,6 +45,16 @@ fn status(supervision: &Supervision) -> Option<PipelineStatus> {
 
 async fn state(supervision: &Supervision, state: State) {
     until(state.name(), || status(supervision).is_some_and(|status| status.state == state)).await;
+}
+
+/// Running, as this generation.
+async fn runs(supervision: &Supervision, generation: u64) {
+    let is_so = |status: PipelineStatus| (status.state, status.generation) == (State::Running, Some(generation));
+    until("it runs", || status(supervision).is_some_and(is_so)).await;
+}
+
+fn restarts(supervision: &Supervision) -> u64 {
+    status(supervision).unwrap().restarts
 }
 
 #[test]

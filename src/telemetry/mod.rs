@@ -6,7 +6,7 @@ mod vitals;
 mod whereabouts;
 
 pub use logs::{DEFAULT_FILTER, LogFormat, actor_span, init, start_span};
-pub use metrics::{METRIC_DOCS, Metrics, PipelineMetrics};
+pub use metrics::{METRIC_DOCS, Metrics, PipelineMetrics, ReloadResult};
 pub use vitals::{Checkpointed, Vitals};
 pub(crate) use whereabouts::fail_point;
 #[cfg(feature = "failpoints")]

@@ -345,11 +345,16 @@ impl Rig {
     }
 
     pub fn plan(&self) -> Plan {
+        self.plan_of("p", &self.world)
+    }
+
+    /// The plan of a pipeline in another world.
+    pub fn plan_of(&self, name: &str, world: &Arc<World>) -> Plan {
         let ty = ColumnType::parse("BIGINT").unwrap();
         let schema = Schema { columns: vec![Column { name: "n".to_owned(), ty, metadata: None, is_virtual: false }] };
-        let (source, sink, setup) = (Arc::clone(&self.world), Arc::clone(&self.world), self.setup);
+        let (source, sink, setup) = (Arc::clone(world), Arc::clone(world), self.setup);
         Plan {
-            name: PipelineName::new("p").unwrap(),
+            name: PipelineName::new(name).unwrap(),
             source_identity: SourceIdentity("script".to_owned()),
             source: Arc::new(move || Ok(Arc::new(Script(Arc::clone(&source), setup)) as Arc<dyn Source>)),
             decoder: Arc::new(|| Ok(Box::new(Numbers) as Box<dyn Decoder>)),

@@ -13,10 +13,15 @@ impl Handler<ThreadLost> for Pipeline {
             // Its generation had ended already.
             return;
         }
-        if lost.innocent {
-            self.outcome.get_or_insert(Outcome::Elsewhere);
+        let ThreadLost { actor, fault, .. } = lost;
+        if lost.innocent && self.outcome.is_none() {
+            self.makings.vitals.metrics.fault(actor, fault.kind);
+            self.last_error = Some(format!("{actor}: {fault}"));
+            self.outcome = Some(Outcome::Elsewhere);
+            self.cut(ctx);
+        } else {
+            self.end_with(actor, fault, ctx);
         }
-        self.end_with(lost.actor, lost.fault, ctx);
         // No actor on that thread will say that it has ended. What they may do yet is fenced by their generation.
         self.alive.clear();
         self.conclude_if_gone(ctx);
