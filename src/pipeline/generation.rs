@@ -27,7 +27,7 @@ use crate::{
     formats,
     model::{Credits, Fault, FaultKind, Generation, LaneId, RowsBuilder, Token},
     state::{Opened as Stored, Store},
-    telemetry::{Vitals, Who, actor_span, attributed, start_span},
+    telemetry::{Vitals, Who, actor_span, attributed, fail_point, start_span},
 };
 
 /// Unknown retention: the longest a queue of the services can be set to, as of 2026.
@@ -100,6 +100,7 @@ async fn prepare(seed: &Seed) -> Result<Prepared, Fault> {
     let stored = async { seed.store.open_generation(&plan.name, &plan.source_identity).await.map_err(Fault::from) };
     let stored = within(timeout, "the state store", stored).await?;
     reporter.event(Event::Numbered(stored.generation));
+    fail_point!("start.numbered");
     let context = SinkContext {
         pipeline: plan.name.clone(),
         incarnation: seed.incarnation.clone(),

@@ -105,6 +105,7 @@ impl Poller {
                 tokio::time::sleep(pause).await;
             }
             let begun = Instant::now();
+            fail_point!("poller.poll");
             let messages = retrying(&vitals, &reporter, "poll", deadline, None, || reader.poll()).await?;
             Ok((messages, begun.elapsed()))
         };

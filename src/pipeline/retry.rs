@@ -7,7 +7,7 @@ use backon::{ExponentialBuilder, Retryable};
 use super::report::{Event, Reporter};
 use crate::{
     model::{Fault, FaultKind, Mend},
-    telemetry::Vitals,
+    telemetry::{Vitals, fail_point},
 };
 
 /// The first pause; the services recommend 1 s, jitter adds up to as much again.
@@ -27,6 +27,13 @@ pub async fn within<T>(
     operation: &str,
     call: impl Future<Output = Result<T, Fault>>,
 ) -> Result<T, Fault> {
+    #[cfg(feature = "failpoints")]
+    let call = async {
+        if hangs(operation) {
+            std::future::pending::<()>().await;
+        }
+        call.await
+    };
     tokio::pin!(call);
     for _ in 0..PARTS {
         if let Ok(answer) = tokio::time::timeout(deadline / PARTS, &mut call).await {
@@ -34,6 +41,13 @@ pub async fn within<T>(
         }
     }
     Err(Fault::restart(FaultKind::Hung, format!("{operation} hangs: no answer within {deadline:?}")))
+}
+
+/// The fail points `hang.OPERATION`: the action `return` makes the call one that never answers.
+#[cfg(feature = "failpoints")]
+fn hangs(operation: &str) -> bool {
+    fail_point!(&format!("hang.{}", operation.replace(' ', "-")), |_| true);
+    false
 }
 
 /// Calls until it works, or until it fails in a way that trying again cannot mend, or `times` retries are used up.

@@ -289,6 +289,7 @@ impl Handler<Rows> for SinkWriter {
     type Result = ();
 
     fn handle(&mut self, Rows(batch): Rows, ctx: &mut Self::Context) {
+        fail_point!("sink.rows");
         self.push(Operation::Write(batch), ctx);
     }
 }

@@ -126,7 +126,7 @@ pub fn may_fail() -> bool {
 
 /// A fail point of a pipeline: a place where a test may end, stop or fail what is at work there.
 macro_rules! fail_point {
-    ($name:literal $(, $answer:expr)?) => {
+    ($name:expr $(, $answer:expr)?) => {
         #[cfg(feature = "failpoints")]
         if $crate::telemetry::may_fail() {
             fail::fail_point!($name $(, $answer)?);
