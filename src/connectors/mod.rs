@@ -9,7 +9,7 @@ pub mod print;
 mod resolve;
 
 pub use load::{Loaded, load};
-pub use plan::{Plan, RowShape};
+pub use plan::{Claim, Plan, RowShape};
 pub use resolve::{recover_elsewhere, resolve};
 
 use crate::{definition::Registry, formats};

@@ -20,6 +20,8 @@ pub fn resolve(definition: &PipelineDefinition) -> Result<Plan, Box<Diagnostic>>
     let (sink_identity, sink) = sink(&definition.sink)?;
     Ok(Plan {
         name: definition.name.clone(),
+        definition: definition.digest(),
+        claims: Vec::new(),
         source_identity,
         source,
         decoder: decoder(&definition.source),

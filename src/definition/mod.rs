@@ -26,6 +26,7 @@ pub use options::{OptionKind, OptionSpec, OptionTable, OptionValue, Options};
 pub use pipeline::{CheckpointDefinition, OnError, PipelineDefinition, RestartDefinition};
 pub use registry::{Check, ConnectorTables, FormatTables, FormatUse, MetadataKey, Registry, RoleTables, no_check};
 pub use schema::widens;
+pub use show::Digest;
 pub use substitute::Environment;
 pub use units::{parse_boolean, parse_character, parse_duration, parse_integer, parse_size, show_duration, unescape};
 pub use values::Refusal;

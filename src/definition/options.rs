@@ -206,6 +206,11 @@ impl Options {
             .map(|(name, value)| (*name, if self.secrets.contains(name) { MASK.to_owned() } else { value.to_string() }))
     }
 
+    /// The same with secrets as they are, for the digest.
+    pub(super) fn plain(&self) -> Vec<(&'static str, String)> {
+        self.values.iter().map(|(name, value)| (*name, value.to_string())).collect()
+    }
+
     /// Two durations, the shorter first.
     pub fn backoff(&self, spec: &OptionSpec) -> (Duration, Duration) {
         match self.values.get(spec.name) {

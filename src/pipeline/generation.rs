@@ -77,6 +77,8 @@ pub fn open(seed: Seed) -> impl Future<Output = ()> {
         let reporter = seed.reporter.clone();
         let prepared = prepare(&seed).instrument(start_span(&seed.plan.name)).await;
         match prepared {
+            // A pipeline that was removed meanwhile: nobody would hold what is wired here.
+            Ok(_) if !reporter.to.connected() => {}
             Ok(prepared) => reporter.event(Event::Running(wire(seed, prepared))),
             Err(fault) => reporter.fault(START, fault),
         }

@@ -9,6 +9,7 @@
 
 mod dir;
 mod disk;
+mod holder;
 mod layout;
 mod store;
 #[cfg(test)]
@@ -16,4 +17,5 @@ mod tests;
 mod worker;
 
 pub use dir::{OpenError, StateDir};
+pub use holder::{Holder, HolderError};
 pub use store::{Checkpoint, Deltas, Opened, Recorded, Store, StoreError};

@@ -50,11 +50,11 @@ pub struct ReloadReport {
     pub removed: Vec<String>,
     /// Changed ones, drained and started anew.
     pub changed: Vec<String>,
-    /// Left alone.
+    /// Left alone, also those that are Failed: what mends those is a restart, or another definition.
     pub unchanged: Vec<String>,
     /// Broken ones, each with why. One that ran with an earlier definition goes on with that.
     pub broken: BTreeMap<String, String>,
-    /// Why nothing was changed: the definitions could not be listed, or a stop came.
+    /// Why nothing was changed: the definitions could not be listed.
     pub error: Option<String>,
 }
 
@@ -258,6 +258,6 @@ impl PipelineStatus {
     }
 }
 
-fn rfc3339(at: SystemTime) -> String {
+pub(super) fn rfc3339(at: SystemTime) -> String {
     DateTime::<Utc>::from(at).to_rfc3339_opts(SecondsFormat::Millis, true)
 }

@@ -2,6 +2,7 @@
 //! budget of its own. Exports what starts it and a handle that knows no actor.
 
 mod budget;
+mod changes;
 mod failure;
 mod handle;
 mod pipeline;

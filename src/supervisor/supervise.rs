@@ -1,5 +1,7 @@
 //! The supervisor actor, and what starts it.
 
+mod reload;
+
 use std::{
     collections::{BTreeMap, HashSet},
     sync::Arc,
@@ -11,6 +13,7 @@ use tokio::sync::oneshot;
 
 use super::{
     Handle, Hangs, State,
+    changes::{Known, PlanKnown},
     failure::Failure,
     handle::{Board, Entry, Request},
     pipeline::{Cut, JOIN_DEADLINE, Makings, Pipeline, PipelineStopped, Restart, Stop},
@@ -23,6 +26,7 @@ use crate::{
     state::Store,
     telemetry::{Metrics, Vitals},
 };
+use reload::Reloading;
 
 /// After the time a pipeline may take to be cut off, so much more for its answer.
 const GRACE: Duration = Duration::from_secs(2);
@@ -114,7 +118,10 @@ pub fn start(members: Vec<Member>, settings: Settings) -> Supervision {
         settings,
         members: Some(members),
         board: board.clone(),
-        pipelines: BTreeMap::new(),
+        slots: BTreeMap::new(),
+        last_slot: Slot(0),
+        reloads: 0,
+        reloading: None,
         stopping: None,
     };
     let supervisor = failure.start("the supervisor".to_owned(), supervisor);
@@ -133,9 +140,22 @@ struct Supervisor {
     failure: Failure,
     members: Option<Vec<Member>>,
     board: Board,
-    /// `None`: its definition is not valid, and never was in this process.
-    pipelines: BTreeMap<Slot, Option<Addr<Pipeline>>>,
+    slots: BTreeMap<Slot, Occupant>,
+    last_slot: Slot,
+    /// Reloads begun so far.
+    reloads: u64,
+    reloading: Option<Reloading>,
     stopping: Option<Stopping>,
+}
+
+/// Who has a slot.
+struct Occupant {
+    known: Known,
+    /// `checkpoint.timeout`
+    deadline: Duration,
+    vitals: Arc<Vitals>,
+    /// `None`: its definition is not valid, and was not when it came.
+    pipeline: Option<Addr<Pipeline>>,
 }
 
 struct Stopping {
@@ -153,54 +173,78 @@ struct Shutdown(oneshot::Sender<Stopped>);
 struct Force;
 
 impl Supervisor {
+    /// The next slot: none is ever used again.
+    fn next_slot(&mut self) -> Slot {
+        self.last_slot = Slot(self.last_slot.0 + 1);
+        self.last_slot
+    }
+
     fn admit(&mut self, slot: Slot, member: Member, ctx: &mut Context<Self>) {
-        let vitals = Arc::new(Vitals::new(self.settings.metrics.pipeline(&member.name)));
-        match member.plan {
+        let Member { name, file, plan } = member;
+        let vitals = Arc::new(Vitals::new(self.settings.metrics.pipeline(&name)));
+        let mut known = Known { name, file, plan: None };
+        let (deadline, pipeline) = match plan {
             Ok(plan) => {
+                known.plan = Some(PlanKnown::of(&plan));
+                let deadline = plan.checkpoint.timeout;
                 let pipeline = Pipeline::new(Makings {
                     slot,
                     plan: Arc::new(plan),
-                    file: member.file,
+                    file: known.file.clone(),
                     store: self.settings.store.clone(),
                     incarnation: self.settings.incarnation.clone(),
-                    vitals,
+                    vitals: Arc::clone(&vitals),
                     pool: self.pool.clone(),
                     board: self.board.clone(),
                     stopped: ctx.address().recipient(),
                 });
                 pipeline.publish();
-                let what = format!("the supervision of pipeline {}", member.name);
-                self.pipelines.insert(slot, Some(self.failure.start(what, pipeline)));
+                let what = format!("the supervision of pipeline {}", known.name);
+                (deadline, Some(self.failure.start(what, pipeline)))
             }
             Err(reason) => {
-                vitals.metrics.set_state(State::Failed.name(), &State::NAMES);
-                self.board.publish(
-                    slot,
-                    Entry {
-                        name: member.name.to_string(),
-                        file: member.file,
-                        source: None,
-                        sink: None,
-                        state: State::Failed,
-                        since: SystemTime::now(),
-                        generation: None,
-                        restarts: 0,
-                        last_error: Some(reason.clone()),
-                        definition_error: Some(reason),
-                        vitals,
-                    },
-                );
-                self.pipelines.insert(slot, None);
+                self.show_broken(slot, &known, &vitals, reason);
+                (Duration::ZERO, None)
             }
-        }
+        };
+        self.slots.insert(slot, Occupant { known, deadline, vitals, pipeline });
+    }
+
+    /// A definition that is not valid is a Failed pipeline.
+    fn show_broken(&self, slot: Slot, known: &Known, vitals: &Arc<Vitals>, reason: String) {
+        vitals.metrics.set_state(State::Failed.name(), &State::NAMES);
+        self.board.publish(
+            slot,
+            Entry {
+                name: known.name.to_string(),
+                file: known.file.clone(),
+                source: None,
+                sink: None,
+                state: State::Failed,
+                since: SystemTime::now(),
+                generation: None,
+                restarts: 0,
+                last_error: Some(reason.clone()),
+                definition_error: Some(reason),
+                vitals: Arc::clone(vitals),
+            },
+        );
+    }
+
+    /// Every pipeline whose definition is valid, or was.
+    fn pipelines(&self) -> impl Iterator<Item = (Slot, &Addr<Pipeline>)> {
+        self.slots.iter().filter_map(|(slot, occupant)| Some((*slot, occupant.pipeline.as_ref()?)))
     }
 
     fn restart(&self, slot: Slot) {
-        match self.pipelines.get(&slot) {
-            Some(Some(pipeline)) => pipeline.do_send(Restart),
-            Some(None) => tracing::warn!(%slot, "no restart: the definition is not valid; mend it and reload"),
+        match self.slots.get(&slot) {
+            Some(Occupant { pipeline: Some(pipeline), .. }) => pipeline.do_send(Restart),
+            Some(Occupant { known, .. }) => {
+                tracing::warn!(%slot, pipeline = %known.name, "no restart: the definition is not valid; mend it and reload");
+            }
             None => {
-                tracing::warn!(%slot, known = ?self.pipelines.keys().collect::<Vec<_>>(), "no restart: no pipeline has this slot");
+                let known: Vec<u32> = self.slots.keys().map(|slot| slot.0).collect();
+                tracing::warn!(%slot, ?known, "no restart: no pipeline has this slot");
                 self.settings.metrics.unknown_restart();
             }
         }
@@ -231,7 +275,8 @@ impl Actor for Supervisor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        for (slot, member) in (1..).map(Slot).zip(self.members.take().unwrap_or_default()) {
+        for member in self.members.take().unwrap_or_default() {
+            let slot = self.next_slot();
             self.admit(slot, member, ctx);
         }
     }
@@ -240,7 +285,7 @@ impl Actor for Supervisor {
 impl Handler<Request> for Supervisor {
     type Result = ();
 
-    fn handle(&mut self, request: Request, _: &mut Self::Context) {
+    fn handle(&mut self, request: Request, ctx: &mut Self::Context) {
         if self.stopping.is_some() {
             tracing::warn!(?request, "refused: everything is being stopped");
             return;
@@ -248,7 +293,7 @@ impl Handler<Request> for Supervisor {
         match request {
             Request::Restart(slot) => self.restart(slot),
             Request::RestartFailed => self.board.failed().into_iter().for_each(|slot| self.restart(slot)),
-            Request::Reload => {}
+            Request::Reload => self.reload(ctx),
         }
     }
 }
@@ -259,12 +304,11 @@ impl Handler<Shutdown> for Supervisor {
     fn handle(&mut self, Shutdown(answer): Shutdown, ctx: &mut Self::Context) {
         let deadline = self.settings.shutdown_deadline;
         let mut waiting = HashSet::new();
-        for (slot, pipeline) in &self.pipelines {
-            if let Some(pipeline) = pipeline {
-                pipeline.do_send(Stop { deadline });
-                waiting.insert(*slot);
-            }
+        for (slot, pipeline) in self.pipelines() {
+            pipeline.do_send(Stop { deadline });
+            waiting.insert(slot);
         }
+        self.reloading = None;
         self.stopping = Some(Stopping { answer: Some(answer), waiting, result: Stopped::Drained });
         ctx.run_later(deadline + JOIN_DEADLINE + GRACE, |supervisor, _| supervisor.give_up());
         self.answer_if_stopped();
@@ -276,7 +320,7 @@ impl Handler<Force> for Supervisor {
 
     fn handle(&mut self, _: Force, ctx: &mut Self::Context) {
         if self.stopping.is_some() {
-            self.pipelines.values().flatten().for_each(|pipeline| pipeline.do_send(Cut));
+            self.pipelines().for_each(|(_, pipeline)| pipeline.do_send(Cut));
             ctx.run_later(JOIN_DEADLINE + GRACE, |supervisor, _| supervisor.give_up());
         }
     }
@@ -285,13 +329,15 @@ impl Handler<Force> for Supervisor {
 impl Handler<PipelineStopped> for Supervisor {
     type Result = ();
 
-    fn handle(&mut self, PipelineStopped { slot, drained }: PipelineStopped, _: &mut Self::Context) {
+    fn handle(&mut self, PipelineStopped { slot, drained }: PipelineStopped, ctx: &mut Self::Context) {
         if let Some(stopping) = &mut self.stopping {
             stopping.waiting.remove(&slot);
             if !drained {
                 stopping.result = Stopped::CutOff;
             }
+            self.answer_if_stopped();
+        } else {
+            self.stopped_for_reload(slot, ctx);
         }
-        self.answer_if_stopped();
     }
 }

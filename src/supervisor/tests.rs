@@ -1,5 +1,6 @@
 //! What becomes of pipelines when they are stopped or fail at awkward moments.
 
+mod reloads;
 mod restarts;
 
 use std::{sync::Arc, time::Duration};

@@ -118,6 +118,8 @@ metrics! {
     process {
         threads_hung: IntGaugeVec = "threads_hung", "Threads that are blocked now and were given up.";
         threads_given_up: IntCounterVec = "threads_given_up_total", "Threads given up because they answered nothing within --hang-deadline, or ended.";
+        #[label("signal", "asks")]
+        signals: IntCounterVec = "signals_total", "Signals received, by what they ask for: stop, reload, restart, restart_failed, or nothing where the value is missing or no slot.";
         unknown_restarts: IntCounterVec = "restart_requests_unknown_total", "Restarts asked for of a slot that no pipeline has.";
         #[label("result")]
         reloads: IntCounterVec = "reloads_total", "Reloads by result: done; broken: done, but for definitions that are not valid; failed: nothing was changed.";
@@ -215,6 +217,11 @@ impl Metrics {
     /// Counts a thread that was given up.
     pub fn thread_given_up(&self) {
         self.families.threads_given_up.with_label_values::<&str>(&[]).inc();
+    }
+
+    /// Counts a signal by its name, such as `TERM`, and by what it asks for.
+    pub fn signal(&self, name: &str, asks: &str) {
+        self.families.signals.with_label_values(&[name, asks]).inc();
     }
 
     /// Counts a restart asked for of a slot that no pipeline has.

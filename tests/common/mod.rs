@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so")]
 
+pub mod numbers;
+
 use std::{
     fs::{self, File},
     io::{BufRead, BufReader, Read, Write},

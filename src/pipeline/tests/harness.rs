@@ -15,7 +15,7 @@ use super::service::Service;
 use crate::{
     connector::{Acknowledged, Acknowledger, Opened, QueueFacts, Reader, RowReject, Sink, Source},
     connectors::{Plan, RowShape},
-    definition::{CheckpointDefinition, OnError, RestartDefinition},
+    definition::{CheckpointDefinition, Digest, OnError, RestartDefinition},
     formats::{Decoded, Decoder},
     model::{
         Body, Column, ColumnType, CreditLimits, Epoch, Fault, FaultKind, LaneId, Message as SourceMessage,
@@ -379,6 +379,8 @@ impl Rig {
         let (source, sink, setup) = (Arc::clone(world), Arc::clone(world), self.setup);
         Plan {
             name: PipelineName::new(name).unwrap(),
+            definition: Digest::of(name),
+            claims: Vec::new(),
             source_identity: SourceIdentity("script".to_owned()),
             source: Arc::new(move || Ok(Arc::new(Script(Arc::clone(&source), setup)) as Arc<dyn Source>)),
             decoder: Arc::new(|| Ok(Box::new(Numbers) as Box<dyn Decoder>)),
