@@ -143,21 +143,23 @@ fn a_blocked_thread_is_given_up_and_its_pipelines_go_on_on_another() {
 
 #[test]
 fn a_thread_that_comes_back_ends_and_what_it_has_to_say_changes_nothing() {
-    let mut scene = Scene::new(&format!("checkpoint: {{ interval: 100ms }}\n{RESTART}"));
-    let fail = "sink.before_prepare=1*off->1*sleep(4000)->off";
-    let mut supervisor = scene.run(fail, &["--hang-deadline", "1"]);
-    until(SOON, "it is given up", || (metric(&supervisor, "queuewarden_threads_hung") == 1.0).then_some(()));
-    scene.is_empty("bad");
-    scene.is_empty("good");
-    until(SOON, "it has ended", || (metric(&supervisor, "queuewarden_threads_hung") == 0.0).then_some(()));
-    assert!(supervisor.log().contains("came back"));
-    for name in ["bad", "good"] {
-        let status = supervisor.wait_for_state(name, "running");
-        assert_eq!(status["restarts"], 1, "{status}");
+    // It goes on where it was: prepares what nobody knows of any more, or commits once more what was committed.
+    for at in ["sink.before_prepare", "sink.before_commit"] {
+        let mut scene = Scene::new(&format!("checkpoint: {{ interval: 100ms }}\n{RESTART}"));
+        let mut supervisor = scene.run(&format!("{at}=1*sleep(4000)->off"), &["--hang-deadline", "1"]);
+        until(SOON, "it is given up", || (metric(&supervisor, "queuewarden_threads_hung") == 1.0).then_some(()));
+        scene.is_empty("bad");
+        scene.is_empty("good");
+        until(SOON, "it has ended", || (metric(&supervisor, "queuewarden_threads_hung") == 0.0).then_some(()));
+        assert!(supervisor.log().contains("came back"));
+        for name in ["bad", "good"] {
+            let status = supervisor.wait_for_state(name, "running");
+            assert_eq!(status["restarts"], 1, "{status}");
+        }
+        assert_eq!(supervisor.stop(), 0);
+        scene.assert_once("bad");
+        scene.assert_once("good");
     }
-    assert_eq!(supervisor.stop(), 0);
-    scene.assert_once("bad");
-    scene.assert_once("good");
 }
 
 #[test]

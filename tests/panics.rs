@@ -130,3 +130,15 @@ fn of_the_checkpointer_in_a_handler_and_in_a_call() {
     survives("checkpoint.before_store", 1, "checkpointer");
     survives("checkpoint.after_store", 0, "checkpointer");
 }
+
+#[test]
+fn of_what_supervises_a_pipeline_the_process_ends_with_its_own_code_and_names_the_pipeline() {
+    let emulator = EmulatorProcess::start(&["--queue", "q"]);
+    let mut place = Place::new();
+    place.define("q", &numbers(&emulator.endpoint, "q", &place.path("out"), REST));
+    let mut supervisor = place.run_with(&[("FAILPOINTS", "supervisor.report=1*off->panic(on purpose)")]);
+    assert_eq!(supervisor.process.wait(SOON).code(), Some(70));
+    let log = supervisor.log();
+    assert!(log.contains("the supervision of pipeline q panicked: on purpose"), "{log}");
+    assert_eq!(panics(&supervisor).len(), 1, "{log}");
+}

@@ -26,7 +26,7 @@ use crate::{
     model::{Fault, FaultKind, Generation, Mend, Slot},
     pipeline::{Child, Controls, Event, ExitReason, Report, START, Seed},
     state::Store,
-    telemetry::Vitals,
+    telemetry::{Vitals, fail_point},
 };
 
 /// After this a generation that was cut off counts as gone although an actor has not ended: whatever it still does is
@@ -419,6 +419,7 @@ impl Handler<Report> for Pipeline {
     type Result = ();
 
     fn handle(&mut self, report: Report, ctx: &mut Self::Context) {
+        fail_point!("supervisor.report");
         if report.attempt == self.attempt {
             self.event(report.event, ctx);
         } else if let Event::Running(controls) = report.event {

@@ -26,6 +26,7 @@ struct Inner {
     threads: Vec<Thread>,
     /// Threads started so far.
     started: u64,
+    stopped: bool,
     tenants: HashMap<Slot, Tenant>,
     /// Given up, and not ended yet.
     hung: Vec<Hung>,
@@ -85,7 +86,13 @@ impl Pool {
     pub fn new(threads: usize) -> Self {
         let started = threads.max(1) as u64;
         let threads = (0..started).map(|number| Thread::new(ThreadNumber(number), Arbiter::new())).collect();
-        Self(Rc::new(RefCell::new(Inner { threads, started, tenants: HashMap::new(), hung: Vec::new() })))
+        Self(Rc::new(RefCell::new(Inner {
+            threads,
+            started,
+            stopped: false,
+            tenants: HashMap::new(),
+            hung: Vec::new(),
+        })))
     }
 
     /// Where the next generation of a pipeline is to run: where the last one did, at first on the thread with the
@@ -103,9 +110,11 @@ impl Pool {
         self.0.borrow_mut().tenants.remove(&slot);
     }
 
-    /// Stops them; they end when their current task yields.
+    /// Stops them; they end when their current task yields, and that is no loss any more.
     pub fn stop(&self) {
-        for thread in &self.0.borrow().threads {
+        let mut inner = self.0.borrow_mut();
+        inner.stopped = true;
+        for thread in &inner.threads {
             thread.arbiter.stop();
         }
     }
@@ -118,6 +127,9 @@ impl Pool {
     pub fn round(&self, since: Duration, deadline: Duration) -> io::Result<Vec<Lost>> {
         let mut inner = self.0.borrow_mut();
         let mut lost = Vec::new();
+        if inner.stopped {
+            return Ok(lost);
+        }
         for index in 0..inner.threads.len() {
             match inner.threads[index].pulse(since) {
                 Pulse::Beats => {}
