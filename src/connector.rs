@@ -22,6 +22,11 @@ pub trait Source: Send + Sync {
 
     /// The lanes there are now. A queue service has one.
     async fn lanes(&self) -> Result<Vec<LaneId>, Fault>;
+
+    /// After how long these calls report a timeout by themselves; see [`Reader::patience`].
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// An opened lane.
@@ -52,8 +57,8 @@ pub trait Reader: Send + Sync {
     /// may be under way at once; only a drain drops one unfinished.
     async fn poll(&self) -> Result<Vec<Message>, Fault>;
 
-    /// How long a poll may take where all is well, because it waits for messages. One that takes longer by more than
-    /// `checkpoint.timeout` hangs.
+    /// How long a poll may take by itself, because it waits for messages and has a timeout of its own. One that takes
+    /// longer by more than `checkpoint.timeout` hangs.
     fn patience(&self) -> Duration {
         Duration::ZERO
     }
@@ -79,6 +84,11 @@ pub trait Acknowledger: Send + Sync {
     /// Makes a delivery stay invisible for `timeout` from now (whole seconds); answers the receipt that
     /// replaces the given one, or `None` if the service no longer knows it (it will be delivered again).
     async fn extend(&self, receipt: &Receipt, timeout: Duration) -> Result<Option<Receipt>, Fault>;
+
+    /// After how long these calls report a timeout by themselves; see [`Reader::patience`].
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// What became of one receipt.

@@ -110,10 +110,11 @@ async fn prepare(seed: &Seed) -> Result<Prepared, Fault> {
     };
     let sink = recover_sink(seed, &stored, context).await?;
     let source = (plan.source)()?;
-    let lanes = retrying(vitals, reporter, "open", timeout, None, || source.lanes()).await?;
+    let deadline = source.patience() + timeout;
+    let lanes = retrying(vitals, reporter, "open", deadline, None, || source.lanes()).await?;
     let [lane] = <[LaneId; 1]>::try_from(lanes)
         .map_err(|lanes| Fault::never(FaultKind::Bug, format!("{} lanes, but a queue service has one", lanes.len())))?;
-    let opened = retrying(vitals, reporter, "open", timeout, None, || source.open(&lane)).await?;
+    let opened = retrying(vitals, reporter, "open", deadline, None, || source.open(&lane)).await?;
     if let Some(visibility) = opened.facts.visibility_timeout
         && visibility <= plan.checkpoint.interval
     {

@@ -50,7 +50,7 @@ pub struct Poller {
     pub credits: Credits,
     /// `checkpoint.max_unacknowledged`
     pub limit: usize,
-    /// `checkpoint.timeout`: how long one call of the service may take, beyond what a poll waits.
+    /// `checkpoint.timeout`: how long one call of the service may take, beyond its own patience.
     pub timeout: Duration,
     pub decoder: Addr<Decoder>,
     pub checkpointer: Addr<Checkpointer>,
@@ -246,7 +246,7 @@ impl Poller {
         let (ids, receipts): (Vec<Fingerprint>, Vec<Receipt>) = batch.into_iter().unzip();
         let (vitals, reporter) = (Arc::clone(&self.vitals), self.reporter.clone());
         let acknowledger = Arc::clone(&self.opened.acknowledger);
-        let deadline = self.timeout;
+        let deadline = self.opened.acknowledger.patience() + self.timeout;
         let delete = async move {
             let times = Some(acknowledger.retries() as usize);
             let call = || acknowledger.acknowledge(&receipts);
@@ -316,7 +316,7 @@ impl Poller {
         for (id, receipt) in self.work.ledger.take_expiring(Instant::now(), timeout / 2, free) {
             self.work.extensions += 1;
             let acknowledger = Arc::clone(&self.opened.acknowledger);
-            let deadline = self.timeout;
+            let deadline = self.opened.acknowledger.patience() + self.timeout;
             let extend = async move { within(deadline, "extend", acknowledger.extend(&receipt, timeout)).await };
             ctx.spawn(wrap_future(extend).map(move |result, poller: &mut Self, ctx| poller.extended(id, result, ctx)));
         }

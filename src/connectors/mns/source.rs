@@ -162,6 +162,10 @@ impl Source for MnsSource {
     async fn lanes(&self) -> Result<Vec<LaneId>, Fault> {
         Ok(vec![the_lane()])
     }
+
+    fn patience(&self) -> Duration {
+        longest_call(Duration::ZERO)
+    }
 }
 
 struct MnsReader {
@@ -280,6 +284,10 @@ impl Acknowledger for MnsAcknowledger {
             dequeue_count: receipt.dequeue_count,
             invisible_for: Duration::from_secs(seconds.into()),
         }))
+    }
+
+    fn patience(&self) -> Duration {
+        longest_call(Duration::ZERO)
     }
 }
 
