@@ -4,76 +4,14 @@
 
 mod common;
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, time::Duration};
 
-use common::{EmulatorProcess, KEY_ID, KEY_SECRET, Place, SOON, get, until};
-use queuewarden::connectors::mns::{
-    client::{Client, Credentials},
-    wire::{Outgoing, QueueSettings},
+use common::{
+    EmulatorProcess, Place, SOON, get,
+    numbers::{bodies, client, lines, numbers, one_to, send},
+    until,
 };
 use serde_json::Value;
-
-fn client(endpoint: &str) -> Client {
-    let credentials =
-        Credentials { access_key_id: KEY_ID.into(), access_key_secret: KEY_SECRET.into(), security_token: None };
-    Client::new(endpoint, credentials).unwrap()
-}
-
-/// Makes a queue and sends bodies as they are.
-fn send(endpoint: &str, queue: &str, visibility: u32, bodies: &[&str]) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let client = client(endpoint);
-        let settings = QueueSettings { visibility_seconds: Some(visibility), ..QueueSettings::default() };
-        client.create_queue(queue, &settings).await.unwrap();
-        let outgoing: Vec<_> =
-            bodies.iter().map(|body| Outgoing { body: (*body).to_owned(), ..Outgoing::default() }).collect();
-        for batch in outgoing.chunks(16) {
-            client.send(queue, batch).await.unwrap();
-        }
-    });
-}
-
-/// A pipeline of numbers into files; `rest` may change anything below the sink.
-fn numbers(endpoint: &str, queue: &str, out: &Path, rest: &str) -> String {
-    format!(
-        "source:
-  connector: mns
-  endpoint: {endpoint}
-  region: cn-hangzhou
-  queueName: {queue}
-  accessKeyId: ${{MNS_ACCESS_KEY_ID}}
-  accessKeySecret: ${{MNS_ACCESS_KEY_SECRET}}
-  format: json
-  batchSize: 16
-  pollingWaitTime: 30s
-  schema: {{ n: INT }}
-sink: {{ connector: filesystem, path: {}, format: json }}
-{rest}
-",
-        out.display()
-    )
-}
-
-fn lines(out: &Path) -> Vec<String> {
-    let mut lines: Vec<String> = fs::read_dir(out)
-        .into_iter()
-        .flatten()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.is_file())
-        .flat_map(|path| fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect::<Vec<_>>())
-        .collect();
-    lines.sort();
-    lines
-}
-
-fn one_to(n: u32) -> Vec<String> {
-    (1..=n).map(|n| format!("{{\"n\":{n}}}")).collect()
-}
-
-fn bodies(list: &[String]) -> Vec<&str> {
-    list.iter().map(String::as_str).collect()
-}
 
 const QUICK: &str = "checkpoint: { interval: 100ms }";
 

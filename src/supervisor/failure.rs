@@ -35,9 +35,12 @@ impl Failure {
     }
 
     /// Starts an actor on the current arbiter without which the process is nothing: its panic is a reason.
-    pub fn start<A: Actor<Context = Context<A>>>(&self, what: String, actor: A) -> Addr<A> {
-        let context = Context::new();
-        let address = context.address();
+    pub fn start<A>(&self, what: String, make: impl FnOnce(&mut Context<A>) -> A) -> Addr<A>
+    where
+        A: Actor<Context = Context<A>>,
+    {
+        let mut context = Context::new();
+        let (address, actor) = (context.address(), make(&mut context));
         self.spawn(what, context.into_future(actor));
         address
     }

@@ -42,6 +42,8 @@ pub(super) enum Request {
 pub struct ReloadReport {
     /// Counts the reloads of this process; the first is 1.
     pub number: u64,
+    /// When the definitions began to be read, RFC 3339 in UTC; what was written before is in it.
+    pub began: String,
     /// When it was done, RFC 3339 in UTC.
     pub at: String,
     /// New ones, started.

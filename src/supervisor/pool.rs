@@ -232,3 +232,79 @@ where
     });
     join.await.ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    const TICK: Duration = Duration::from_millis(10);
+    const DEADLINE: Duration = Duration::from_millis(100);
+
+    struct Deaf;
+
+    impl Actor for Deaf {
+        type Context = Context<Self>;
+    }
+
+    impl Handler<ThreadLost> for Deaf {
+        type Result = ();
+
+        fn handle(&mut self, _: ThreadLost, _: &mut Self::Context) {}
+    }
+
+    async fn first_lost(pool: &Pool) -> Lost {
+        let begun = Instant::now();
+        loop {
+            if let Some(lost) = pool.round(TICK, DEADLINE).unwrap().pop() {
+                return lost;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(20), "no thread was lost");
+            tokio::time::sleep(TICK).await;
+        }
+    }
+
+    #[test]
+    fn pipelines_are_spread_and_stay_where_they_are() {
+        actix::System::new().block_on(async {
+            let (pool, deaf) = (Pool::new(2), Deaf.start());
+            let seat = |slot| pool.seat(Slot(slot), deaf.clone().recipient()).thread;
+            let seats = [seat(1), seat(2), seat(3)];
+            assert_ne!(seats[0], seats[1]);
+            assert_eq!([seat(1), seat(2), seat(3)], seats);
+            let crowded = seats[2];
+            pool.leave(Slot(3));
+            pool.leave(if seats[0] == crowded { Slot(1) } else { Slot(2) });
+            assert_eq!(seat(4), crowded, "it is the emptiest now");
+        });
+    }
+
+    #[test]
+    fn a_thread_that_is_blocked_or_has_ended_is_replaced_and_its_pipelines_are_named() {
+        actix::System::new().block_on(async {
+            let (pool, deaf) = (Pool::new(1), Deaf.start());
+            let seat = || pool.seat(Slot(1), deaf.clone().recipient());
+            let (go_on, blocked) = std::sync::mpsc::channel::<()>();
+            let first = seat();
+            first.arbiter.spawn_fn(move || drop(blocked.recv()));
+            let lost = first_lost(&pool).await;
+            assert_eq!((lost.thread, lost.ended, lost.tenants.len()), (first.thread, false, 1));
+            assert_eq!(pool.hung().len(), 1);
+
+            let second = seat();
+            assert_ne!(second.thread, first.thread);
+            second.arbiter.stop();
+            let lost = first_lost(&pool).await;
+            assert_eq!((lost.thread, lost.ended, lost.tenants.len()), (second.thread, true, 1));
+
+            drop(go_on);
+            let begun = Instant::now();
+            while pool.came_back().is_empty() {
+                assert!(begun.elapsed() < Duration::from_secs(20), "the first one did not end");
+                tokio::time::sleep(TICK).await;
+            }
+            assert!(pool.hung().is_empty());
+        });
+    }
+}

@@ -112,19 +112,25 @@ pub fn start(members: Vec<Member>, settings: Settings) -> Supervision {
     let (pool, failure) = (Pool::new(settings.threads), Failure::new());
     let watched = watch(pool.clone(), settings.hangs, Arc::clone(&settings.metrics), failure.clone());
     failure.spawn("the watch over threads".to_owned(), watched);
-    let supervisor = Supervisor {
-        pool,
-        failure: failure.clone(),
-        settings,
-        members: Some(members),
-        board: board.clone(),
-        slots: BTreeMap::new(),
-        last_slot: Slot(0),
-        reloads: 0,
-        reloading: None,
-        stopping: None,
-    };
-    let supervisor = failure.start("the supervisor".to_owned(), supervisor);
+    let of_pipelines = failure.clone();
+    let supervisor = failure.start("the supervisor".to_owned(), |ctx| {
+        let mut supervisor = Supervisor {
+            pool,
+            failure: of_pipelines,
+            settings,
+            board: board.clone(),
+            slots: BTreeMap::new(),
+            last_slot: Slot(0),
+            reloads: 0,
+            reloading: None,
+            stopping: None,
+        };
+        // Here, so that every pipeline is shown before anyone can ask.
+        for member in members {
+            supervisor.admit_new(member, ctx);
+        }
+        supervisor
+    });
     let asked = supervisor.clone();
     actix::spawn(async move {
         while let Some(request) = requests.recv().await {
@@ -138,7 +144,6 @@ struct Supervisor {
     settings: Settings,
     pool: Pool,
     failure: Failure,
-    members: Option<Vec<Member>>,
     board: Board,
     slots: BTreeMap<Slot, Occupant>,
     last_slot: Slot,
@@ -173,10 +178,10 @@ struct Shutdown(oneshot::Sender<Stopped>);
 struct Force;
 
 impl Supervisor {
-    /// The next slot: none is ever used again.
-    fn next_slot(&mut self) -> Slot {
+    /// Takes the next slot: none is ever used again.
+    fn admit_new(&mut self, member: Member, ctx: &mut Context<Self>) {
         self.last_slot = Slot(self.last_slot.0 + 1);
-        self.last_slot
+        self.admit(self.last_slot, member, ctx);
     }
 
     fn admit(&mut self, slot: Slot, member: Member, ctx: &mut Context<Self>) {
@@ -200,7 +205,7 @@ impl Supervisor {
                 });
                 pipeline.publish();
                 let what = format!("the supervision of pipeline {}", known.name);
-                (deadline, Some(self.failure.start(what, pipeline)))
+                (deadline, Some(self.failure.start(what, |_| pipeline)))
             }
             Err(reason) => {
                 self.show_broken(slot, &known, &vitals, reason);
@@ -273,13 +278,6 @@ impl Supervisor {
 
 impl Actor for Supervisor {
     type Context = Context<Self>;
-
-    fn started(&mut self, ctx: &mut Self::Context) {
-        for member in self.members.take().unwrap_or_default() {
-            let slot = self.next_slot();
-            self.admit(slot, member, ctx);
-        }
-    }
 }
 
 impl Handler<Request> for Supervisor {

@@ -47,6 +47,13 @@ impl Process {
         assert!(status.expect("kill runs").success());
     }
 
+    /// Sends a signal with a value, as `sigqueue` does.
+    pub fn signal_with(&self, name: &str, value: i32) {
+        let (value, pid) = (value.to_string(), self.pid().to_string());
+        let status = Command::new("/bin/kill").args(["-s", name, "-q", &value, &pid]).status();
+        assert!(status.expect("kill runs").success());
+    }
+
     pub fn kill_9(&mut self) {
         self.0.kill().expect("it can be killed");
         self.0.wait().expect("it ends");

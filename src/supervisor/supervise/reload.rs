@@ -38,7 +38,8 @@ impl Supervisor {
             return;
         }
         self.reloads += 1;
-        self.reloading = Some(Reloading::default());
+        let report = ReloadReport { began: rfc3339(SystemTime::now()), ..ReloadReport::default() };
+        self.reloading = Some(Reloading { report, ..Reloading::default() });
         tracing::info!(number = self.reloads, "a reload was asked for");
         let load = Arc::clone(&self.settings.load);
         ctx.spawn(wrap_future(spawn_blocking(move || load())).map(|loaded, supervisor: &mut Self, ctx| {
@@ -135,8 +136,7 @@ impl Supervisor {
             }
         }
         for member in added {
-            let slot = self.next_slot();
-            self.admit(slot, member, ctx);
+            self.admit_new(member, ctx);
         }
         // Last, so that what is left is not taken for all there is.
         for slot in gone {
