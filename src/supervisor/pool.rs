@@ -287,7 +287,9 @@ mod tests {
             let seat = || pool.seat(Slot(1), deaf.clone().recipient());
             let (go_on, blocked) = std::sync::mpsc::channel::<()>();
             let first = seat();
-            first.arbiter.spawn_fn(move || drop(blocked.recv()));
+            first.arbiter.spawn_fn(move || {
+                let _gone = blocked.recv();
+            });
             let lost = first_lost(&pool).await;
             assert_eq!((lost.thread, lost.ended, lost.tenants.len()), (first.thread, false, 1));
             assert_eq!(pool.hung().len(), 1);
