@@ -7,7 +7,7 @@ use backon::{ExponentialBuilder, Retryable};
 use super::report::{Event, Reporter};
 use crate::{
     model::{Fault, FaultKind, Mend},
-    telemetry::{Vitals, fail_point},
+    telemetry::Vitals,
 };
 
 /// The first pause; the services recommend 1 s, jitter adds up to as much again.
@@ -46,7 +46,7 @@ pub async fn within<T>(
 /// The fail points `hang.OPERATION`: the action `return` makes the call one that never answers.
 #[cfg(feature = "failpoints")]
 fn hangs(operation: &str) -> bool {
-    fail_point!(&format!("hang.{}", operation.replace(' ', "-")), |_| true);
+    crate::telemetry::fail_point!(&format!("hang.{}", operation.replace(' ', "-")), |_| true);
     false
 }
 
