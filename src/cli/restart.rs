@@ -34,6 +34,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const SEND_EVERY: Duration = Duration::from_secs(1);
 
 /// A pipeline that is to be restarted.
+#[derive(Debug)]
 struct Awaited {
     before: PipelineView,
     now: PipelineView,
@@ -42,6 +43,7 @@ struct Awaited {
 }
 
 /// How it went.
+#[derive(Debug)]
 enum Outcome {
     Restarted,
     Failed,
@@ -97,13 +99,11 @@ async fn first_look(client: &Client, until: Instant) -> Result<Vec<PipelineView>
 /// The pipelines that were named; nothing is restarted if one of them cannot be.
 fn choose(names: &[String], all: Vec<PipelineView>) -> Result<Vec<Awaited>, Refused> {
     let known: Vec<&str> = all.iter().map(|pipeline| pipeline.name.as_str()).collect();
-    for name in names.iter().filter(|name| !known.contains(&name.as_str())) {
-        let hint = match nearest(name, known.iter().copied()) {
-            Some(nearest) => format!("; did you mean `{nearest}`?"),
-            None if known.is_empty() => "; it has none".to_owned(),
-            None => format!("; it has {}", known.join(", ")),
-        };
-        return Err(Refused::new(Exit::NoInput, format!("the supervisor has no pipeline `{name}`{hint}")));
+    let unknown = names.iter().filter(|name| !known.contains(&name.as_str()));
+    let unknown: Vec<_> =
+        unknown.map(|name| format!("the supervisor has no pipeline `{name}`{}", hint(name, &known))).collect();
+    if !unknown.is_empty() {
+        return Err(Refused::new(Exit::NoInput, unknown.join("\nerror: ")));
     }
     let chosen: Vec<_> = all.into_iter().filter(|pipeline| names.contains(&pipeline.name)).collect();
     // Without a source there is no plan, hence nothing to start.
@@ -115,6 +115,14 @@ fn choose(names: &[String], all: Vec<PipelineView>) -> Result<Vec<Awaited>, Refu
         .into_iter()
         .map(|pipeline| Awaited { now: pipeline.clone(), before: pipeline, sent: None, outcome: None })
         .collect())
+}
+
+fn hint(name: &str, known: &[&str]) -> String {
+    match nearest(name, known.iter().copied()) {
+        Some(nearest) => format!("; did you mean `{nearest}`?"),
+        None if known.is_empty() => "; it has none".to_owned(),
+        None => format!("; it has {}", known.join(", ")),
+    }
 }
 
 /// Looks at all of them again. What cannot be seen for a moment is looked at again later.
@@ -200,8 +208,9 @@ impl PipelineView {
     /// Its state and why, in a sentence.
     fn words(&self) -> String {
         let state = if self.state.is_empty() { "of an unknown state" } else { &self.state };
-        let reason = self.last_error.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        format!("it is {state}{reason}")
+        let troubles = self.troubles.clone().unwrap_or_default().join("; ");
+        let reason = if troubles.is_empty() { self.last_error.clone() } else { Some(troubles) };
+        format!("it is {state}{}", reason.map(|reason| format!(": {reason}")).unwrap_or_default())
     }
 }
 
@@ -253,16 +262,16 @@ mod tests {
     #[test]
     fn an_unknown_name_names_the_nearest_and_nothing_is_chosen() {
         let all = || vec![view("running", "t0", 1)];
-        let refused = choose(&["orders".to_owned(), "ordres".to_owned()], all()).err().expect("refused");
+        let refused = choose(&["orders".to_owned(), "ordres".to_owned()], all()).expect_err("refused");
         assert!(refused.reason.contains("did you mean `orders`?"), "{refused}");
-        let refused = choose(&["x".to_owned()], all()).err().expect("refused");
+        let refused = choose(&["x".to_owned()], all()).expect_err("refused");
         assert!(refused.reason.contains("it has orders"), "{refused}");
-        assert_eq!(choose(&["orders".to_owned(), "orders".to_owned()], all()).ok().expect("known").len(), 1);
+        assert_eq!(choose(&["orders".to_owned(), "orders".to_owned()], all()).expect("known").len(), 1);
     }
 
     #[test]
     fn a_broken_definition_is_not_waited_for() {
         let broken = PipelineView { source: None, generation: None, ..view("failed", "t0", 0) };
-        assert_eq!(choose(&["orders".to_owned()], vec![broken]).err().expect("refused").exit, Exit::Definition);
+        assert_eq!(choose(&["orders".to_owned()], vec![broken]).expect_err("refused").exit, Exit::Definition);
     }
 }

@@ -77,6 +77,9 @@ fn table(pipelines: &[PipelineView], now: DateTime<Utc>, width: Option<u16>) -> 
     for pipeline in pipelines {
         table.add_row(row(pipeline, now));
     }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
     for column in RIGHT {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);

@@ -67,24 +67,14 @@ impl Holder {
         }
         let path = dir.join("lock");
         let io = |error| HolderError::Io(path.clone(), error);
-        let file = match File::open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(io(error)),
-        };
-        let lock = file.metadata().map_err(io)?;
         let mut named = None;
         for _ in 0..LOOKS {
+            let Some(lock) = held(&path).map_err(io)? else { return Ok(None) };
             named = Self::read(&path);
-            if let Some(holder) = named.as_ref().filter(|holder| has_open(holder.pid, &lock)) {
-                return Ok(Some(holder.clone()));
+            if let Some(holder) = named.take_if(|holder| has_open(holder.pid, &lock)) {
+                return Ok(Some(holder));
             }
-            // Shared, and for a moment only; taking the lock tries again.
-            match file.try_lock_shared() {
-                Ok(()) => return Ok(None),
-                Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
-                Err(TryLockError::Error(error)) => return Err(io(error)),
-            }
+            thread::sleep(PAUSE);
         }
         Err(HolderError::OutOfSight(dir.to_owned(), named))
     }
@@ -92,6 +82,21 @@ impl Holder {
     /// What a lock file says, held or not.
     pub(super) fn read(lock: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(lock).ok()?).ok()
+    }
+}
+
+/// The lock file, if somebody holds it. It is not left open here: this process, too, may have the number in it.
+fn held(path: &Path) -> io::Result<Option<fs::Metadata>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    // Shared, and for a moment only; whoever takes the lock tries more than once.
+    match file.try_lock_shared() {
+        Ok(()) => Ok(None),
+        Err(TryLockError::WouldBlock) => file.metadata().map(Some),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 

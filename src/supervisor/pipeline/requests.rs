@@ -111,6 +111,7 @@ impl Handler<Restart> for Pipeline {
             }
             // It is being cut off: what comes after that is no pause now, and no end.
             State::Running | State::Degraded => {
+                self.drained = true;
                 self.outcome = Some(Outcome::Restart);
                 self.enter(State::Draining);
             }
