@@ -125,6 +125,11 @@ fn a_blocked_thread_is_given_up_and_its_pipelines_go_on_on_another() {
     assert_eq!(bad, "decoder: blocked its thread for more than 1s");
     let good = until(SOON, "the neighbour says why it moved", || last_error(&supervisor, "good"));
     assert_eq!(good, "thread: its thread was blocked for more than 1s by pipeline bad (decoder)");
+    // Actors that cannot end are not waited for, or it would take ten seconds.
+    for name in ["bad", "good"] {
+        let run = || supervisor.pipeline(name).filter(|status| status["state"] == "running" && status["restarts"] == 1);
+        until(Duration::from_secs(5), "it runs on another thread", run);
+    }
     scene.is_empty("bad");
     scene.is_empty("good");
     for name in ["bad", "good"] {

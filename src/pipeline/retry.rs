@@ -91,3 +91,27 @@ where
     }
     result
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_a_stop_of_the_process_made_late_has_time_left_and_one_that_hangs_has_not() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let deadline = Duration::from_millis(400);
+        let call = async {
+            for _ in 0..3 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            Ok(())
+        };
+        let stop = async { std::thread::sleep(2 * deadline) };
+        let both = async { futures_util::join!(within(deadline, "call", call), stop) };
+        assert!(runtime.block_on(both).0.is_ok());
+
+        let hangs = within(deadline, "call", std::future::pending::<Result<(), Fault>>());
+        let fault = runtime.block_on(hangs).expect_err("it does not answer");
+        assert_eq!((fault.kind, fault.to_string().as_str()), (FaultKind::Hung, "call hangs: no answer within 400ms"));
+    }
+}
