@@ -121,11 +121,11 @@ fn a_poll_that_hangs_is_noticed_once_its_http_timeout_has_passed() {
 fn a_blocked_thread_is_given_up_and_its_pipelines_go_on_on_another() {
     let mut scene = Scene::new(&format!("checkpoint: {{ interval: 100ms }}\n{RESTART}"));
     let mut supervisor = scene.run(&format!("decoder.process=1*off->1*{FOR_EVER}->off"), &["--hang-deadline", "1"]);
-    let bad = until(SOON, "the hang is noticed", || last_error(&supervisor, "bad"));
+    // Actors that cannot end are not waited for, or it would take ten seconds more.
+    let bad = until(Duration::from_secs(9), "the hang is noticed", || last_error(&supervisor, "bad"));
     assert_eq!(bad, "decoder: blocked its thread for more than 1s");
     let good = until(SOON, "the neighbour says why it moved", || last_error(&supervisor, "good"));
     assert_eq!(good, "thread: its thread was blocked for more than 1s by pipeline bad (decoder)");
-    // Actors that cannot end are not waited for, or it would take ten seconds.
     for name in ["bad", "good"] {
         let run = || supervisor.pipeline(name).filter(|status| status["state"] == "running" && status["restarts"] == 1);
         until(Duration::from_secs(5), "it runs on another thread", run);

@@ -69,8 +69,12 @@ pub async fn watch(pool: Pool, hangs: Hangs, metrics: Arc<Metrics>, failure: Fai
         metrics.hung_threads(hung.len());
         if hung.len() > hangs.most {
             let by: Vec<_> = hung.iter().map(|who| name(who.as_deref())).collect();
-            let text =
-                format!("{} threads hang (at most {} may), blocked by: {}", hung.len(), hangs.most, by.join(", "));
+            let text = format!(
+                "{} hung threads, and at most {} may be, blocked by: {}",
+                hung.len(),
+                hangs.most,
+                by.join(", ")
+            );
             return failure.report(text);
         }
     }
@@ -106,5 +110,51 @@ fn tell(lost: Lost, deadline: Duration) {
         // Where nobody is known, nobody is known to be innocent.
         let innocent = lost.who.is_some() && to_blame(*slot).is_none();
         pipeline.do_send(ThreadLost { thread: lost.thread, actor, fault, innocent });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix::prelude::*;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    struct Deaf;
+
+    impl Actor for Deaf {
+        type Context = Context<Self>;
+    }
+
+    impl Handler<ThreadLost> for Deaf {
+        type Result = ();
+
+        fn handle(&mut self, _: ThreadLost, _: &mut Self::Context) {}
+    }
+
+    #[test]
+    fn what_holds_the_watch_up_too_is_no_silence_and_a_blocked_thread_is() {
+        actix::System::new().block_on(async {
+            let (pool, failure, deadline) = (Pool::new(1), Failure::new(), Duration::from_millis(400));
+            let metrics = Arc::new(Metrics::new().unwrap());
+            failure.spawn(
+                "the watch".to_owned(),
+                watch(pool.clone(), Hangs { deadline, most: 0 }, metrics, failure.clone()),
+            );
+            let arbiter = pool.seat(Slot(1), Deaf.start().recipient()).arbiter;
+            // Both threads stand still for longer than the deadline, with a question under way; the watch goes on first.
+            arbiter.spawn_fn(move || std::thread::sleep(deadline * 3));
+            tokio::time::sleep(deadline / 4).await;
+            std::thread::sleep(deadline * 5 / 2);
+            assert_eq!(timeout(deadline, failure.reason()).await.ok(), None);
+            assert!(pool.hung().is_empty());
+
+            let (_go_on, blocked) = std::sync::mpsc::channel::<()>();
+            arbiter.spawn_fn(move || {
+                let _gone = blocked.recv();
+            });
+            let reason = timeout(Duration::from_secs(20), failure.reason()).await.unwrap();
+            assert_eq!(reason, "1 hung threads, and at most 0 may be, blocked by: nobody known");
+        });
     }
 }
