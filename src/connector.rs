@@ -23,6 +23,11 @@ pub trait Source: Send + Sync {
 
     /// The lanes there are now. A queue service has one.
     async fn lanes(&self) -> Result<Vec<LaneId>, Fault>;
+
+    /// After how long these calls report a timeout by themselves; see [`Reader::patience`].
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// An opened lane.
@@ -55,6 +60,12 @@ pub trait Reader: Send + Sync {
     /// Receives what there is, waiting as long as the connector's options say. Empty is normal. Several calls
     /// may be under way at once; only a drain drops one unfinished.
     async fn poll(&self) -> Result<Polled, Fault>;
+
+    /// How long a poll may take by itself, because it waits for messages and has a timeout of its own. One that takes
+    /// longer by more than `checkpoint.timeout` hangs.
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// What a poll brought.
@@ -95,6 +106,11 @@ pub trait Acknowledger: Send + Sync {
     /// Makes a delivery stay invisible for `timeout` from now (whole seconds); answers the receipt that
     /// replaces the given one, or `None` if the service no longer knows it (it will be delivered again).
     async fn extend(&self, receipt: &Receipt, timeout: Duration) -> Result<Option<Receipt>, Fault>;
+
+    /// After how long these calls report a timeout by themselves; see [`Reader::patience`].
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// What became of one receipt.

@@ -18,6 +18,8 @@ pub enum Exit {
     NoInput = 66,
     /// No supervisor runs on the state directory, or none that can be reached from here (EX_UNAVAILABLE).
     NoSupervisor = 69,
+    /// Too many threads are blocked at once, or what supervises the pipelines panicked (EX_SOFTWARE).
+    Software = 70,
     /// The address to listen on cannot be bound, or another thing the system denies (EX_OSERR).
     System = 71,
     /// The state store failed while running; nothing after that could be believed (EX_IOERR).
@@ -42,6 +44,7 @@ Exit codes:
    65  the state store cannot be read
    66  a path or a pipeline is not there, or a path holds no definition
    69  no supervisor is running on the state directory, or it cannot be reached
+   70  too many threads are blocked at once, or the supervisor itself failed
    71  an address cannot be bound, or another thing the system denies
    74  the state store failed while running
    75  another supervisor holds the state directory

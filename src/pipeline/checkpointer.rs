@@ -21,12 +21,13 @@ use super::{
     messages::*,
     poller::Poller,
     report::{Event, Reporter},
+    retry::within,
     sink_writer::{self, SinkWriter},
 };
 use crate::{
     model::{Epoch, Fault, FaultKind, Fingerprint, FingerprintMap, Generation, PipelineName, Token},
     state::{Checkpoint, Opened, Recorded as StoreRecorded, Store},
-    telemetry::Vitals,
+    telemetry::{Vitals, fail_point},
 };
 
 pub const NAME: &str = "checkpointer";
@@ -163,14 +164,16 @@ impl Checkpointer {
             uptime_ms: stamp,
             finished: self.is_finishing(),
         };
+        let timeout = self.timeout;
         let mut unforgotten = std::mem::take(&mut self.work.unforgotten);
         let run = async move {
-            fail::fail_point!("checkpoint.before_store");
+            fail_point!("checkpoint.before_store");
             if snapshot {
                 checkpoint.snapshot = Some(live_ids(&dedup, &checkpoint, &mut unforgotten).await?);
             }
-            let recorded = store.checkpoint(checkpoint).await.map_err(Fault::from)?;
-            fail::fail_point!("checkpoint.after_store");
+            let stored = async { store.checkpoint(checkpoint).await.map_err(Fault::from) };
+            let recorded = within(timeout, "the state store", stored).await?;
+            fail_point!("checkpoint.after_store");
             Ok((recorded, unforgotten))
         };
         ctx.spawn(wrap_future(run.instrument(self.span.clone())).map(move |result, checkpointer: &mut Self, ctx| {
@@ -210,7 +213,7 @@ impl Checkpointer {
     }
 
     fn committed(&mut self) {
-        fail::fail_point!("checkpoint.before_acknowledge");
+        fail_point!("checkpoint.before_acknowledge");
         self.vitals.checkpointed(self.work.last, self.work.begun.elapsed().as_secs_f64());
         let (ids, stamp_ms) = self.work.pending.take().unwrap_or_default();
         self.span.in_scope(|| tracing::debug!(epoch = self.work.last.0, messages = ids.len(), "checkpoint"));
@@ -303,7 +306,13 @@ impl Actor for Checkpointer {
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.run_interval(self.interval, |checkpointer, _| checkpointer.begin());
         let watch = (self.timeout / 4).clamp(Duration::from_millis(10), Duration::from_secs(1));
-        ctx.run_interval(watch, |checkpointer, ctx| checkpointer.watch(ctx));
+        let mut last = Instant::now();
+        ctx.run_interval(watch, move |checkpointer, ctx| {
+            // A process that was stopped is late itself: that is nobody's hang.
+            checkpointer.work.progress += last.elapsed().saturating_sub(watch * 2);
+            last = Instant::now();
+            checkpointer.watch(ctx);
+        });
     }
 }
 

@@ -1,5 +1,6 @@
 //! Schedules of events that a generation must survive: scripted polls, deletes, extensions and sink calls.
 
+mod hangs;
 pub(crate) mod harness;
 pub(crate) mod service;
 

@@ -49,13 +49,15 @@ pub struct State {
     pub extended: usize,
     /// Faults of the next calls of the sink, by the name of the call.
     pub faults: HashMap<&'static str, VecDeque<Fault>>,
-    /// What holds up the next calls of the sink, by the name of the call.
+    /// What holds up the next calls of the sink, and `open` of the source, by the name of the call.
     pub gates: HashMap<&'static str, VecDeque<oneshot::Receiver<()>>>,
     /// Rows taken and not yet prepared.
     pub open: Vec<i64>,
     /// Rows committed.
     pub committed: Vec<i64>,
     tokens: HashSet<String>,
+    /// The next sink that is dropped panics.
+    pub panics_when_dropped: bool,
 }
 
 /// An answer, and what it waits for.
@@ -103,14 +105,18 @@ impl World {
         rows
     }
 
-    async fn sink_call(&self, call: &'static str) -> Result<(), Fault> {
-        if self.state().service.as_mut().is_some_and(|service| service.chance(100)) {
-            return Err(Fault::restart(FaultKind::Sink, "a broken sink"));
-        }
+    async fn gate(&self, call: &'static str) {
         let gate = self.state().gates.get_mut(call).and_then(VecDeque::pop_front);
         if let Some(gate) = gate {
             let _opened_or_dropped = gate.await;
         }
+    }
+
+    async fn sink_call(&self, call: &'static str) -> Result<(), Fault> {
+        if self.state().service.as_mut().is_some_and(|service| service.chance(100)) {
+            return Err(Fault::restart(FaultKind::Sink, "a broken sink"));
+        }
+        self.gate(call).await;
         let fault = self.state().faults.get_mut(call).and_then(VecDeque::pop_front);
         fault.map_or(Ok(()), Err)
     }
@@ -144,6 +150,7 @@ impl Source for Script {
     }
 
     async fn open(&self, _: &LaneId, _: Option<u64>) -> Result<Opened, Fault> {
+        self.0.gate("open").await;
         let link = || Arc::new(Script(Arc::clone(&self.0), self.1));
         let facts = QueueFacts { visibility_timeout: Some(self.1.visibility), retention: None };
         Ok(Opened { reader: link(), acknowledger: link(), concurrency: self.1.concurrency, position: None, facts })
@@ -170,6 +177,10 @@ impl Reader for Script {
                 None => self.0.polls.notified().await,
             }
         }
+    }
+
+    fn patience(&self) -> Duration {
+        self.1.patience
     }
 }
 
@@ -236,6 +247,13 @@ impl Decoder for Numbers {
 /// Two phases: a token holds its epoch and the rows.
 struct Recording(Arc<World>);
 
+impl Drop for Recording {
+    fn drop(&mut self) {
+        let panics = std::mem::take(&mut self.0.state().panics_when_dropped);
+        assert!(!panics, "the sink panics when it is dropped");
+    }
+}
+
 fn sink_identity() -> SinkIdentity {
     SinkIdentity { connector: "recording".to_owned(), target: "here".to_owned() }
 }
@@ -284,11 +302,15 @@ impl Sink for Recording {
 pub struct Setup {
     pub interval: Duration,
     pub timeout: Duration,
+    /// How long a poll may wait for messages.
+    pub patience: Duration,
     pub limit: usize,
     pub concurrency: usize,
     pub visibility: Duration,
     pub credits: CreditLimits,
     pub on_error: OnError,
+    /// `restart.max`
+    pub restarts: u32,
 }
 
 impl Default for Setup {
@@ -297,11 +319,13 @@ impl Default for Setup {
         Self {
             interval: Duration::from_secs(3600),
             timeout: Duration::from_secs(60),
+            patience: Duration::from_secs(3600),
             limit: 10_000,
             concurrency: 2,
             visibility: Duration::from_millis(1),
             credits: CreditLimits::default(),
             on_error: OnError::Fail,
+            restarts: 0,
         }
     }
 }
@@ -371,10 +395,10 @@ impl Rig {
                 max_unacknowledged: setup.limit,
             },
             restart: RestartDefinition {
-                max: 0,
+                max: setup.restarts,
                 within: Duration::from_secs(60),
-                backoff_min: Duration::from_secs(1),
-                backoff_max: Duration::from_secs(1),
+                backoff_min: Duration::from_millis(10),
+                backoff_max: Duration::from_millis(10),
             },
             on_error: setup.on_error,
             batch_rows: 256,

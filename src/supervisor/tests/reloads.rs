@@ -229,9 +229,9 @@ impl Handler<PipelineStopped> for Nobody {
 fn a_bounded_source_at_its_end_is_finished_and_all_are_when_the_last_one_is() {
     run(Setup::default(), async |rig| {
         let board = Board::default();
-        let mut pool = Pool::new(1);
+        let pool = Pool::new(1);
         let metrics = settings(rig, Arc::new(|| Ok(Vec::new()))).metrics;
-        let mut pipeline = |slot: u32| {
+        let pipeline = |slot: u32| {
             let name = PipelineName::new(&format!("p{slot}")).unwrap();
             let plan = rig.plan_of(name.as_str(), &Arc::default());
             Pipeline::new(Makings {
@@ -241,7 +241,7 @@ fn a_bounded_source_at_its_end_is_finished_and_all_are_when_the_last_one_is() {
                 store: rig.state_dir.store(),
                 incarnation: String::new(),
                 vitals: Arc::new(Vitals::new(metrics.pipeline(&name))),
-                arbiter: pool.assign(),
+                pool: pool.clone(),
                 board: board.clone(),
                 stopped: Nobody.start().recipient(),
             })
