@@ -141,7 +141,7 @@ fn a_restart_past_its_deadline_names_the_state() {
     refused(
         &ask(&state, &["restart", "q", "--deadline", "300ms"]),
         123,
-        &["q: not restarted within 300ms", "draining"],
+        &["q: does not run again within 300ms", "draining"],
     );
     // One that waits longer does not make it two restarts, though it sends more than once.
     let output = ask(&state, &["restart", "q"]);
