@@ -6,14 +6,18 @@
 //!
 //! A pipeline's state is a *record* (source, generation, epoch, positions, tokens) and a chain of *deltas*: the
 //! message ids each checkpoint added and removed. A *snapshot* takes the place of the whole chain.
+//!
+//! A [`Stopped`] is the same folder while no supervisor runs: what a person looks at, forgets and renames.
 
 mod dir;
 mod disk;
 mod layout;
+mod stopped;
 mod store;
 #[cfg(test)]
 mod tests;
 mod worker;
 
 pub use dir::{OpenError, StateDir};
+pub use stopped::{Entry, Forgotten, Stopped, StoppedError, Stored};
 pub use store::{Checkpoint, Deltas, Opened, Recorded, Store, StoreError};
