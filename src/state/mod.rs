@@ -13,6 +13,8 @@ mod dir;
 mod disk;
 mod layout;
 mod stopped;
+#[cfg(test)]
+mod stopped_tests;
 mod store;
 #[cfg(test)]
 mod tests;
