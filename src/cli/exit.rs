@@ -12,10 +12,12 @@ pub enum Exit {
     Usage = 64,
     /// The state store cannot be read (EX_DATAERR).
     StoreUnreadable = 65,
-    /// A path given is not there or holds no definition (EX_NOINPUT).
+    /// What is named is not there: a path, a definition in it, a pipeline's state (EX_NOINPUT).
     NoInput = 66,
     /// The address to listen on cannot be bound, or another thing the system denies (EX_OSERR).
     System = 71,
+    /// A change to a stored state was refused: output is pending, or the name is taken (EX_CANTCREAT).
+    Refused = 73,
     /// The state store failed while running; nothing after that could be believed (EX_IOERR).
     StoreFailed = 74,
     /// Another supervisor holds the state directory (EX_TEMPFAIL).
@@ -33,8 +35,9 @@ Exit codes:
     0  done; after SIGTERM or SIGINT: every pipeline that ran finished what it had received
    64  the command line cannot be understood
    65  the state store cannot be read
-   66  a path is not there, or holds no definition
+   66  what is named is not there: a path, a definition in it, or the state of a pipeline
    71  an address cannot be bound, or another thing the system denies
+   73  `state` refused a change: output is pending, or the new name is taken
    74  the state store failed while running
    75  another supervisor holds the state directory
    78  a definition is not valid

@@ -7,6 +7,7 @@ mod exit;
 #[cfg(feature = "failpoints")]
 mod failpoints;
 mod run;
+mod state;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -43,6 +44,9 @@ enum Verb {
     Run(run::Args),
     /// Check definitions and show every mistake, without running anything.
     Check(check::CheckArgs),
+    /// Look at, forget or rename what pipelines have stored, while no supervisor runs.
+    #[command(subcommand)]
+    State(state::Verb),
     /// Serve queues that behave as Alibaba MNS does, for tests and trials.
     Emulator(emulator::EmulatorArgs),
     /// Emulator, producer and two pipelines in one process, to look at.
@@ -73,6 +77,7 @@ pub fn main() -> Exit {
     match cli.verb {
         Verb::Run(args) => run::run(args),
         Verb::Check(args) => check::run(&args),
+        Verb::State(verb) => state::run(verb),
         Verb::Emulator(args) => emulator::main(args),
         Verb::Demo(args) => demo::run(args),
     }

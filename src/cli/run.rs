@@ -85,11 +85,12 @@ pub fn run(args: Args) -> Exit {
     supervisor::block_on(serve(config, |_, _| ()))
 }
 
-fn exit_of(error: &OpenError) -> Exit {
+pub(super) fn exit_of(error: &OpenError) -> Exit {
     match error {
         OpenError::Locked { .. } => Exit::LockHeld,
         OpenError::Io { .. } => Exit::System,
-        _ => Exit::StoreUnreadable,
+        OpenError::Missing { .. } => Exit::NoInput,
+        OpenError::Unreadable { .. } => Exit::StoreUnreadable,
     }
 }
 
@@ -182,7 +183,7 @@ fn member(loaded: Loaded) -> Member {
     Member { name: loaded.name, plan, file }
 }
 
-fn with_causes(error: &dyn std::error::Error) -> String {
+pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
