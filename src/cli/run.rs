@@ -10,7 +10,10 @@ use std::{
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Exit, check::style_of_stderr};
+use super::{
+    Exit,
+    check::{check_secrets_dir, style_of_stderr},
+};
 use crate::{
     admin,
     connectors::{self, Loaded},
@@ -36,7 +39,7 @@ pub struct Args {
     #[arg(long, env = "QUEUEWARDEN_SECRETS_DIR", value_name = "DIR")]
     secrets_dir: Option<PathBuf>,
     /// Do not start at all if a definition is not valid, or cannot be looked at.
-    #[arg(long, env = "QUEUEWARDEN_STRICT", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long, env = "QUEUEWARDEN_STRICT", value_parser = parse_switch)]
     strict: bool,
     /// Seconds that a stop may take before what is unfinished is cut off (it is read again).
     #[arg(long, env = "QUEUEWARDEN_SHUTDOWN_DEADLINE", value_name = "SECONDS", default_value_t = 30)]
@@ -46,8 +49,21 @@ pub struct Args {
     threads: Option<u16>,
 }
 
+/// A switch that a variable may set too.
+fn parse_switch(text: &str) -> Result<bool, &'static str> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Ok(true),
+        "false" | "no" | "off" | "0" | "" => Ok(false),
+        _ => Err("expected true or false, yes or no, on or off, 1 or 0"),
+    }
+}
+
 /// Runs until a signal, or until something ends it.
 pub fn run(args: Args) -> Exit {
+    if let Err(reason) = check_secrets_dir(args.secrets_dir.as_deref()) {
+        eprintln!("error: {reason}");
+        return Exit::NoInput;
+    }
     let found = discover(std::slice::from_ref(&args.pipelines));
     if !args.pipelines.is_dir() {
         eprintln!("error: --pipelines {}: not a folder", args.pipelines.display());

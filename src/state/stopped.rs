@@ -164,8 +164,7 @@ impl Stopped {
             }
             Err(error) => return Err(error.clone()),
         };
-        let mut changes: Vec<Change> =
-            self.entries(name)?.into_iter().map(|(key, _)| Change { key, value: None }).collect();
+        let mut changes: Vec<Change> = self.entries(name)?.into_keys().map(|key| Change { key, value: None }).collect();
         let record_left = Record { generation, epoch, ..Record::default() };
         Known::new(record_left).write_record(name, &mut changes).map_err(|error| failed(&error.into()))?;
         self.write(changes)?;
@@ -248,11 +247,11 @@ impl Stopped {
     }
 
     /// Every entry of a pipeline.
-    fn entries(&self, name: &PipelineName) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoppedError> {
-        let mut entries = Vec::new();
+    fn entries(&self, name: &PipelineName) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, StoppedError> {
+        let mut entries = BTreeMap::new();
         let scanned = caught(|| {
             self.disk.scan(&prefix(name), &mut |key, value| {
-                entries.push((key.to_vec(), value.to_vec()));
+                entries.insert(key.to_vec(), value.to_vec());
                 Ok(())
             })
         });
@@ -264,7 +263,7 @@ impl Stopped {
     fn beyond(&self, name: &PipelineName) -> Result<(Generation, Epoch), StoppedError> {
         let seconds = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
         let entries = self.entries(name)?;
-        let epochs = entries.iter().filter_map(|(key, _)| epoch_of(key.get(prefix(name).len()..)?));
+        let epochs = entries.keys().filter_map(|key| epoch_of(key.get(prefix(name).len()..)?));
         Ok((Generation(seconds), epochs.max().unwrap_or_default()))
     }
 
