@@ -14,6 +14,7 @@ use std::{
     path::{Path, PathBuf},
     sync::mpsc,
     thread::{self, JoinHandle},
+    time::{Duration, Instant},
 };
 
 use serde::{Deserialize, Serialize};
@@ -203,12 +204,26 @@ fn write_holder(lock: &File, address: Option<&str>) -> io::Result<()> {
     lock.write_all_at(&text, 0)
 }
 
+/// How long the database may still be held although our own lock is not: sled's threads let go of its file only after
+/// they have finished what they were given, and nothing waits for them when a database is closed.
+const LET_GO: Duration = Duration::from_secs(1);
+
 fn open_disk(dir: &Path, path: &Path) -> Result<SledDisk, OpenError> {
     let unreadable = |reason: String| OpenError::Unreadable { dir: dir.to_owned(), reason };
-    match catch_unwind(AssertUnwindSafe(|| SledDisk::open(path))) {
+    let is_held = |error: &io::Error| error.to_string().contains("could not acquire lock");
+    let begun = Instant::now();
+    let opened = loop {
+        match catch_unwind(AssertUnwindSafe(|| SledDisk::open(path))) {
+            Ok(Err(sled::Error::Io(error))) if is_held(&error) && begun.elapsed() < LET_GO => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            opened => break opened,
+        }
+    };
+    match opened {
         Ok(Ok(disk)) => Ok(disk),
         // Somebody without our lock, or whose lock file was removed.
-        Ok(Err(sled::Error::Io(error))) if error.to_string().contains("could not acquire lock") => {
+        Ok(Err(sled::Error::Io(error))) if is_held(&error) => {
             Err(OpenError::Locked { dir: dir.to_owned(), pid: None, address: None })
         }
         Ok(Err(sled::Error::Io(error))) if is_of_the_system(&error) => Err(io("open the database in", path)(error)),
