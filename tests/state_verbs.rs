@@ -247,3 +247,26 @@ fn a_process_whose_state_directory_is_removed_ends_before_it_deletes_a_message()
     assert!(supervisor.log().contains("was removed, moved or replaced while it was in use"), "{}", supervisor.log());
     assert_eq!(emulator.left("q"), 3);
 }
+
+#[test]
+fn a_rename_that_is_killed_has_happened_as_a_whole_or_not_at_all() {
+    let emulator = EmulatorProcess::start(&[]);
+    let mut place = Place::new();
+    send(&emulator.endpoint, "q", 0..5);
+    place.define("a", &definition(&emulator.endpoint, "q", &place.path("out")));
+    run_dry(&mut place, &emulator, "q");
+    let mut expected = shown(&place, "a");
+    let (mut old, mut new) = ("a", "b");
+    for at in ["store.before_apply", "store.after_apply", "store.after_flush", "store.after_sync"] {
+        let mut command = binary();
+        command.args(["state", "rename", old, new, "--state"]).arg(place.path("state")).env("QUEUEWARDEN_KILL_AT", at);
+        assert_eq!(command.status().unwrap().code(), None, "killed at {at}");
+        let (_, text) = state(&place, &["list", "--json"]);
+        let listed: Vec<Value> = serde_json::from_str(&text).unwrap();
+        if listed.len() == 1 && listed[0]["name"] == new {
+            std::mem::swap(&mut old, &mut new);
+            expected["name"] = old.into();
+        }
+        assert_eq!(listed, [expected.clone()], "{at}");
+    }
+}

@@ -55,8 +55,8 @@ pub type Entry = (PipelineName, Result<Stored, StoppedError>);
 /// What a reset has forgotten.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forgotten {
-    /// What was known; the error if it was damaged.
-    pub stored: Result<Stored, StoppedError>,
+    /// What was known; `None` if it was damaged.
+    pub stored: Option<Stored>,
     /// What the record of a damaged state named as prepared: discarded when the pipeline starts.
     pub tokens: Vec<Token>,
     /// Where generations go on counting.
@@ -71,7 +71,10 @@ pub enum StoppedError {
     /// There is no state of that name.
     #[error(
         "there is no state of a pipeline {name} in {}{}", dir.display(),
-        nearest.as_ref().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
+        nearest.as_ref().map_or_else(
+            || "; `queuewarden state list` shows those there are".to_owned(),
+            |name| format!("; did you mean `{name}`?")
+        )
     )]
     Unknown {
         /// The name asked for.
@@ -150,25 +153,24 @@ impl Stopped {
     /// it, and since its ids are forgotten with it, messages that are not deleted are written again),
     /// [`StoppedError::Unreadable`], [`StoppedError::Failed`]
     pub fn reset(&mut self, name: &PipelineName) -> Result<Forgotten, StoppedError> {
-        let stored = self.show(name);
-        let (record, generation, epoch) = match &stored {
+        let (stored, tokens, generation, epoch) = match self.show(name) {
             Ok(stored) if !stored.tokens.is_empty() => {
-                return Err(StoppedError::Pending { name: name.clone(), tokens: stored.tokens.clone() });
+                return Err(StoppedError::Pending { name: name.clone(), tokens: stored.tokens });
             }
-            Ok(stored) => (None, stored.generation, stored.epoch),
+            Ok(stored) => (Some(stored.clone()), Vec::new(), stored.generation, stored.epoch),
             Err(StoppedError::Damaged(_)) => {
-                let record = caught(|| load_record(&self.disk, name)).ok().flatten();
-                let counters = record.as_ref().map(|record| (record.generation, record.epoch));
-                let (generation, epoch) = counters.map_or_else(|| self.beyond(name), Ok)?;
-                (record, generation, epoch)
+                let (tokens, generation, epoch) = match caught(|| load_record(&self.disk, name)).ok().flatten() {
+                    Some(record) => (record.tokens, record.generation, record.epoch),
+                    None => (Vec::new(), beyond(), self.last_delta(name)?),
+                };
+                (None, tokens, generation, epoch)
             }
-            Err(error) => return Err(error.clone()),
+            Err(error) => return Err(error),
         };
         let mut changes: Vec<Change> = self.entries(name)?.into_keys().map(|key| Change { key, value: None }).collect();
         let record_left = Record { generation, epoch, ..Record::default() };
         Known::new(record_left).write_record(name, &mut changes).map_err(|error| failed(&error.into()))?;
         self.write(changes)?;
-        let tokens = record.map(|record| record.tokens).unwrap_or_default();
         Ok(Forgotten { stored, tokens, generation, epoch })
     }
 
@@ -258,13 +260,11 @@ impl Stopped {
         scanned.map_err(|error| self.unreadable(&error)).map(|()| entries)
     }
 
-    /// A generation that no file is of, where the record that counted them is lost: no pipeline has been started as
-    /// many times as there were seconds since 1970. And the last epoch that there is a trace of.
-    fn beyond(&self, name: &PipelineName) -> Result<(Generation, Epoch), StoppedError> {
-        let seconds = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
+    /// The last epoch that there is a trace of, where the record that counted them is lost.
+    fn last_delta(&self, name: &PipelineName) -> Result<Epoch, StoppedError> {
         let entries = self.entries(name)?;
         let epochs = entries.keys().filter_map(|key| epoch_of(key.get(prefix(name).len()..)?));
-        Ok((Generation(seconds), epochs.max().unwrap_or_default()))
+        Ok(epochs.max().unwrap_or_default())
     }
 
     fn unreadable(&self, error: &DiskError) -> StoppedError {
@@ -275,6 +275,12 @@ impl Stopped {
     fn write(&mut self, changes: Vec<Change>) -> Result<(), StoppedError> {
         caught(|| write(&mut self.disk, changes)).map_err(|error| failed(&error))
     }
+}
+
+/// A generation that no file is of, where the record that counted them is lost: no pipeline has been started as many
+/// times as there were seconds since 1970.
+fn beyond() -> Generation {
+    Generation(SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs())
 }
 
 fn failed(error: &DiskError) -> StoppedError {

@@ -4,7 +4,7 @@ use tempfile::TempDir;
 
 use super::{
     OpenError, Opened, StateDir, Stopped, StoppedError, StoreError, Stored,
-    tests::{checkpoint, ids, name, open, source, stamped},
+    tests::{blobs, checkpoint, ids, name, open, source, stamped},
 };
 use crate::model::{Epoch, Generation, LaneId, PipelineName, SinkIdentity, SourceIdentity, Token};
 
@@ -173,6 +173,28 @@ async fn a_renamed_state_goes_on_under_its_new_name() {
     kept.sort_by_key(|(_, stamp)| *stamp);
     assert_eq!(kept, [stamped(ids(1..2), 10), stamped(ids(2..3), 20)].concat());
     assert_eq!(reopened(dir.path(), &old, &source()).await.unwrap().generation, Generation(1), "nothing is left of it");
+}
+
+#[tokio::test]
+async fn a_large_state_is_renamed_and_reset_without_a_file_that_is_never_synced() {
+    let dir = TempDir::new().unwrap();
+    let (a, b) = (name("a"), name("b"));
+    {
+        let state = StateDir::open(dir.path()).unwrap();
+        let opened = open(&state.store(), &a).await;
+        let mut next = checkpoint(&a, &opened, 1);
+        next.added = ids(0..100_000);
+        state.store().checkpoint(next).await.unwrap();
+    }
+    let mut state = stopped(dir.path());
+    state.rename(&a, &b).unwrap();
+    assert_eq!(state.show(&b).unwrap().ids, 100_000);
+    assert_eq!(blobs(dir.path()), 0);
+    state.reset(&b).unwrap();
+    assert_eq!(blobs(dir.path()), 0);
+    drop(state);
+    let db = sled::open(dir.path().join("store")).unwrap();
+    assert_eq!(db.len(), 2, "what the store is, and one record");
 }
 
 #[tokio::test]

@@ -57,7 +57,7 @@ pub(super) async fn open(store: &Store, pipeline: &PipelineName) -> Opened {
     store.open_generation(pipeline, &source()).await.unwrap()
 }
 
-fn blobs(dir: &Path) -> usize {
+pub(super) fn blobs(dir: &Path) -> usize {
     fs::read_dir(dir.join("store/blobs")).unwrap().count()
 }
 

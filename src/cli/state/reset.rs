@@ -16,16 +16,16 @@ pub struct Args {
 pub(super) fn run(args: &Args) -> Result<String, Refusal> {
     let forgotten = args.dir.open()?.reset(&args.name)?;
     let what = match &forgotten.stored {
-        Ok(stored) => format!(
+        Some(stored) => format!(
             "its source {}, {} message ids, {} positions{}",
             source_of(stored),
             stored.ids,
             stored.positions.len(),
             if stored.finished { ", and that it had finished" } else { "" }
         ),
-        Err(damaged) => format!("everything; {damaged}"),
+        None => "all that it held: it was damaged".to_owned(),
     };
-    let mut text = format!("{}: forgotten are {what}\n", args.name);
+    let mut text = format!("{}: forgotten: {what}\n", args.name);
     for token in &forgotten.tokens {
         text += &format!("given up: what was prepared in {}: {}\n", token.sink, token.content);
     }
