@@ -6,7 +6,8 @@
 //! for each other in ways that change from run to run. It answers at once, which no service does. So with several
 //! calls under way the loop is bound by processors alone, and the ratio becomes that of CPU a message.
 //!
-//! `cargo bench --bench throughput`; another number of messages a run: `-- --messages 20000`. Each run has a queue of
+//! `cargo bench --bench throughput`; another number of messages a run: `-- --messages 20000`; one
+//! row only: `-- --concurrency 4`. Each run has a queue of
 //! its own, which does not run dry: what counts is the time from the first delivery to the delete of the last message
 //! that is measured, so neither a start nor the wait for a last checkpoint is in it.
 
@@ -27,6 +28,10 @@ use queuewarden::connectors::mns::{
     client::{Client, Credentials},
     wire::{Outgoing, QueueSettings},
 };
+
+/// As the program has: else the loop would pay for another one.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const RUNS: usize = 5;
 /// Messages measured in a run.
@@ -50,8 +55,12 @@ fn main() {
     if !arguments.iter().any(|argument| argument == "--bench") {
         return;
     }
-    let messages = arguments.iter().position(|argument| argument == "--messages");
-    let messages = messages.map_or(MESSAGES, |at| argument(at + 1).parse().unwrap());
+    let number = |name: &str| {
+        let at = arguments.iter().position(|argument| argument == name)?;
+        Some(argument(at + 1).parse::<u64>().unwrap())
+    };
+    let messages = number("--messages").unwrap_or(MESSAGES);
+    let only = number("--concurrency");
     machine();
     println!(
         "{messages} messages a run, JSON of {} to {} bytes, sent as base64, batches of {BATCH}; medians of {RUNS} (least to most)",
@@ -60,7 +69,7 @@ fn main() {
     );
     let emulator = EmulatorProcess::start(&[]);
     pin(emulator.process.pid(), "0");
-    for concurrency in CONCURRENCIES {
+    for concurrency in CONCURRENCIES.into_iter().filter(|each| only.is_none_or(|only| only == *each as u64)) {
         let ratio = compare(&emulator, concurrency, messages);
         println!("  goal: {TARGET} at least: {}", if ratio >= TARGET { "met" } else { "NOT met" });
     }

@@ -47,13 +47,23 @@ impl Credits {
         }
     }
 
+    /// As [`Self::take`] if there is room now and nobody has waited for it longer.
+    pub fn try_take(&self, bytes: usize) -> Option<Credit> {
+        let batch = Arc::clone(&self.batches).try_acquire_owned().ok()?;
+        let kibibytes = Arc::clone(&self.kibibytes).try_acquire_many_owned(self.kibibytes_of(bytes)).ok()?;
+        Some(Credit { _batch: batch, _kibibytes: kibibytes })
+    }
+
     /// Waits for room for one pull of `bytes`, clamped to the total so that a single large pull still goes through.
     /// `None` only if the credits have been closed. Cancel by dropping.
     pub async fn take(&self, bytes: usize) -> Option<Credit> {
-        let kibibytes = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).clamp(1, self.most_kibibytes);
         let batch = Arc::clone(&self.batches).acquire_owned().await.ok()?;
-        let kibibytes = Arc::clone(&self.kibibytes).acquire_many_owned(kibibytes).await.ok()?;
+        let kibibytes = Arc::clone(&self.kibibytes).acquire_many_owned(self.kibibytes_of(bytes)).await.ok()?;
         Some(Credit { _batch: batch, _kibibytes: kibibytes })
+    }
+
+    fn kibibytes_of(&self, bytes: usize) -> u32 {
+        u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).clamp(1, self.most_kibibytes)
     }
 }
 

@@ -24,7 +24,7 @@ use super::{
     sink_writer::{self, SinkWriter},
 };
 use crate::{
-    model::{Epoch, Fault, FaultKind, Fingerprint, Generation, PipelineName, Token},
+    model::{Epoch, Fault, FaultKind, Fingerprint, FingerprintMap, Generation, PipelineName, Token},
     state::{Checkpoint, Opened, Recorded as StoreRecorded, Store},
     telemetry::Vitals,
 };
@@ -66,6 +66,9 @@ pub struct Work {
     confirmed: Vec<Fingerprint>,
     /// The record in the store names tokens. They have been committed by the time a checkpoint is through.
     tokens_stored: bool,
+    /// Deletes recorded, of which the dedup-keeper may not have heard: Forget goes in band, behind everything handed
+    /// on. A snapshot must not bring them back.
+    unforgotten: FingerprintMap<()>,
     /// Ids in the store.
     live: usize,
     /// Whether the store should be given a snapshot instead of one more delta.
@@ -119,6 +122,7 @@ impl Work {
             begun: now,
             again: false,
             confirmed: Vec::new(),
+            unforgotten: FingerprintMap::default(),
             snapshot_due: stored.deltas.snapshot_due(stored.ids.len()),
             pending: None,
             ending: Ending::No,
@@ -160,18 +164,22 @@ impl Checkpointer {
             uptime_ms: stamp,
             finished: false,
         };
+        let mut unforgotten = std::mem::take(&mut self.work.unforgotten);
         let run = async move {
             fail::fail_point!("checkpoint.before_store");
             if snapshot {
-                checkpoint.snapshot = Some(live_ids(&dedup, &checkpoint).await?);
+                checkpoint.snapshot = Some(live_ids(&dedup, &checkpoint, &mut unforgotten).await?);
             }
             let recorded = store.checkpoint(checkpoint).await.map_err(Fault::from)?;
             fail::fail_point!("checkpoint.after_store");
-            Ok(recorded)
+            Ok((recorded, unforgotten))
         };
         ctx.spawn(wrap_future(run.instrument(self.span.clone())).map(move |result, checkpointer: &mut Self, ctx| {
             match result {
-                Ok(recorded) => checkpointer.stored(sealed, removed, stamp, &recorded),
+                Ok((recorded, unforgotten)) => {
+                    checkpointer.work.unforgotten = unforgotten;
+                    checkpointer.stored(sealed, removed, stamp, &recorded);
+                }
                 Err(fault) => checkpointer.fail(fault, ctx),
             }
         }));
@@ -182,6 +190,11 @@ impl Checkpointer {
         self.work.tokens_stored = !sealed.tokens.is_empty();
         self.work.live = (self.work.live + sealed.disposed.len()).saturating_sub(removed.len());
         self.work.snapshot_due = recorded.deltas.snapshot_due(self.work.live);
+        self.work.unforgotten.extend(removed.iter().map(|id| (*id, ())));
+        for id in &sealed.disposed {
+            // It came once more, so it had been forgotten.
+            self.work.unforgotten.remove(id);
+        }
         if !removed.is_empty() {
             self.poller.do_send(Recorded(removed));
         }
@@ -263,15 +276,27 @@ impl Checkpointer {
 }
 
 /// All ids the store should know after this checkpoint: what the dedup-keeper holds as settled, less the deletes
-/// that this checkpoint records, plus what it adds.
-async fn live_ids(dedup: &Addr<DedupKeeper>, checkpoint: &Checkpoint) -> Result<Vec<(Fingerprint, u64)>, Fault> {
-    let settled = dedup
+/// that are recorded or that this checkpoint records, plus what it adds. Leaves in `unforgotten` what is still held.
+async fn live_ids(
+    dedup: &Addr<DedupKeeper>,
+    checkpoint: &Checkpoint,
+    unforgotten: &mut FingerprintMap<()>,
+) -> Result<Vec<(Fingerprint, u64)>, Fault> {
+    let mut ids = dedup
         .send(Live)
         .await
         .map_err(|error| Fault::restart(FaultKind::Bug, "the dedup-keeper did not answer").because(error))?;
-    let removed: std::collections::HashSet<_> = checkpoint.removed.iter().copied().collect();
-    let added = checkpoint.added.iter().map(|id| (*id, checkpoint.uptime_ms));
-    Ok(settled.into_iter().filter(|(id, _)| !removed.contains(id)).chain(added).collect())
+    let removed: FingerprintMap<()> = checkpoint.removed.iter().map(|id| (*id, ())).collect();
+    let mut held = FingerprintMap::default();
+    ids.retain(|(id, _)| {
+        if unforgotten.contains_key(id) {
+            held.insert(*id, ());
+        }
+        !unforgotten.contains_key(id) && !removed.contains_key(id)
+    });
+    *unforgotten = held;
+    ids.extend(checkpoint.added.iter().map(|id| (*id, checkpoint.uptime_ms)));
+    Ok(ids)
 }
 
 impl Actor for Checkpointer {

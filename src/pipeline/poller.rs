@@ -137,6 +137,10 @@ impl Poller {
         self.work.polls.insert(number, None);
         let (messages, bytes) = self.register(messages);
         self.note_unacknowledged();
+        // Most often there is room, and a future would only cost.
+        if let Some(credit) = self.credits.try_take(bytes) {
+            return self.hand_on(number, messages, credit, ctx);
+        }
         let credits = self.credits.clone();
         ctx.spawn(wrap_future(async move { credits.take(bytes).await }).map(move |credit, poller: &mut Self, ctx| {
             match credit {

@@ -195,8 +195,8 @@ impl Client {
         if let Some(body) = body {
             request = request.body(body);
         }
-        let response = request.send().await.map_err(|error| fault_of_transport(operation, error))?;
-        let (status, headers) = (response.status(), response.headers().clone());
+        let mut response = request.send().await.map_err(|error| fault_of_transport(operation, error))?;
+        let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
         let body = response.bytes().await.map_err(|error| fault_of_transport(operation, error))?;
         Ok(Answer { status, headers, body })
     }
