@@ -2,6 +2,8 @@
 
 mod logs;
 mod metrics;
+#[cfg(target_os = "linux")]
+mod process;
 mod vitals;
 
 pub use logs::{DEFAULT_FILTER, LogFormat, actor_span, init, start_span};
