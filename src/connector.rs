@@ -23,6 +23,11 @@ pub trait Source: Send + Sync {
 
     /// The lanes there are now. A queue service has one.
     async fn lanes(&self) -> Result<Vec<LaneId>, Fault>;
+
+    /// After how long these calls report a timeout by themselves; see [`Reader::patience`].
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// An opened lane.
@@ -55,6 +60,12 @@ pub trait Reader: Send + Sync {
     /// Receives what there is, waiting as long as the connector's options say. Empty is normal. Several calls
     /// may be under way at once; only a drain drops one unfinished.
     async fn poll(&self) -> Result<Polled, Fault>;
+
+    /// How long a poll may take by itself, because it waits for messages and has a timeout of its own. One that takes
+    /// longer by more than `checkpoint.timeout` hangs.
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// What a poll brought.
@@ -96,6 +107,11 @@ pub trait Acknowledger: Send + Sync {
     /// Makes a delivery stay invisible for `timeout` from now (whole seconds); answers the receipt that
     /// replaces the given one, or `None` if the service no longer knows it (it will be delivered again).
     async fn extend(&self, receipt: &Receipt, timeout: Duration) -> Result<Option<Receipt>, Fault>;
+
+    /// After how long these calls report a timeout by themselves; see [`Reader::patience`].
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// What became of one receipt.
@@ -130,6 +146,17 @@ pub trait Sink: Send {
 
     /// Makes a prepared epoch visible. Idempotent.
     async fn commit(&mut self, token: &Token) -> Result<(), Fault>;
+}
+
+/// What has become of output that was prepared, seen from outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It is still there and can be committed; where it is.
+    Waiting(String),
+    /// It has been committed.
+    Committed,
+    /// Neither: what it was prepared in is gone, or nothing here can commit it.
+    Gone,
 }
 
 /// Who a sink's generation is: part of every name it gives to something outside.

@@ -19,7 +19,7 @@ use queuewarden::{
     definition::{Environment, discover},
     model::Slot,
     state::StateDir,
-    supervisor::{Member, PipelineStatus, Settings, State, Stopped, Supervision, block_on, start},
+    supervisor::{Hangs, Member, PipelineStatus, Settings, State, Stopped, Supervision, block_on, start},
     telemetry::Metrics,
 };
 
@@ -66,6 +66,7 @@ fn supervise(place: &Place, state: &StateDir) -> Supervision {
     let settings = Settings {
         load: Arc::new(|| Err("not here".to_owned())),
         threads: 2,
+        hangs: Hangs::default(),
         shutdown_deadline: Duration::from_secs(30),
         store: state.store(),
         incarnation: state.incarnation().to_owned(),

@@ -22,7 +22,7 @@ use crate::{
     emulator,
     model::Fault,
     state::StateDir,
-    supervisor::{self, Handle},
+    supervisor::{self, Handle, Hangs},
 };
 
 /// The definitions it runs: those of the repository's `pipelines/`.
@@ -121,6 +121,7 @@ fn prepare(folder: &Path, endpoint: &str, listen: SocketAddr) -> io::Result<run:
         listen,
         shutdown_deadline: Duration::from_millis(1500),
         threads: 1,
+        hangs: Hangs::default(),
         exit_when_finished: false,
     })
 }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::{
     Exit,
-    check::style_of_stderr,
+    check::{check_secrets_dir, style_of_stderr},
     signals::{Asks, Received, Signals},
     with_causes,
 };
@@ -20,8 +20,8 @@ use crate::{
     admin,
     connectors::{self, Loaded},
     definition::{Environment, Style, discover},
-    state::{OpenError, StateDir},
-    supervisor::{self, Load, Member, Settings, Stopped, Supervision},
+    state::{OpenError, StateDir, Store},
+    supervisor::{self, Hangs, Load, Member, Settings, Stopped, Supervision},
     telemetry::Metrics,
 };
 
@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long, env = "QUEUEWARDEN_SECRETS_DIR", value_name = "DIR")]
     secrets_dir: Option<PathBuf>,
     /// Do not start at all if a definition is not valid, or cannot be looked at.
-    #[arg(long, env = "QUEUEWARDEN_STRICT", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long, env = "QUEUEWARDEN_STRICT", value_parser = parse_switch)]
     strict: bool,
     /// Seconds that a stop may take before what is unfinished is cut off (it is read again).
     #[arg(long, env = "QUEUEWARDEN_SHUTDOWN_DEADLINE", value_name = "SECONDS", default_value_t = 30)]
@@ -49,13 +49,32 @@ pub struct Args {
     /// Threads that pipelines are spread over; default: one per processor.
     #[arg(long, env = "QUEUEWARDEN_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    /// Seconds after which a thread that does not answer is given up; its pipelines go on on a fresh one.
+    #[arg(long, env = "QUEUEWARDEN_HANG_DEADLINE", value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    hang_deadline: u64,
+    /// Threads given up that may be blocked still; one more, and the process ends with 70.
+    #[arg(long, env = "QUEUEWARDEN_HUNG_THREADS_MAX", value_name = "N", default_value_t = 4)]
+    hung_threads_max: u16,
     /// End with 0 as soon as every pipeline is finished; only bounded sources finish.
-    #[arg(long, env = "QUEUEWARDEN_EXIT_WHEN_FINISHED", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long, env = "QUEUEWARDEN_EXIT_WHEN_FINISHED", value_parser = parse_switch)]
     exit_when_finished: bool,
+}
+
+/// A switch that a variable may set too.
+fn parse_switch(text: &str) -> Result<bool, &'static str> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Ok(true),
+        "false" | "no" | "off" | "0" | "" => Ok(false),
+        _ => Err("expected true or false, yes or no, on or off, 1 or 0"),
+    }
 }
 
 /// Runs until a signal, or until something ends it.
 pub fn run(args: Args, signals: Signals) -> Exit {
+    if let Err(reason) = check_secrets_dir(args.secrets_dir.as_deref()) {
+        eprintln!("error: {reason}");
+        return Exit::NoInput;
+    }
     if !args.pipelines.is_dir() {
         eprintln!("error: --pipelines {}: not a folder", args.pipelines.display());
         return Exit::NoInput;
@@ -87,16 +106,18 @@ pub fn run(args: Args, signals: Signals) -> Exit {
         listen: args.listen,
         shutdown_deadline: Duration::from_secs(args.shutdown_deadline),
         threads,
+        hangs: Hangs { deadline: Duration::from_secs(args.hang_deadline), most: args.hung_threads_max.into() },
         exit_when_finished: args.exit_when_finished,
     };
     supervisor::block_on(serve(config, signals, |_, _| ()))
 }
 
-fn exit_of(error: &OpenError) -> Exit {
+pub(super) fn exit_of(error: &OpenError) -> Exit {
     match error {
         OpenError::Locked { .. } => Exit::LockHeld,
         OpenError::Io { .. } => Exit::System,
-        _ => Exit::StoreUnreadable,
+        OpenError::Missing { .. } => Exit::NoInput,
+        OpenError::Unreadable { .. } => Exit::StoreUnreadable,
     }
 }
 
@@ -109,6 +130,7 @@ pub(super) struct Config {
     pub listen: SocketAddr,
     pub shutdown_deadline: Duration,
     pub threads: usize,
+    pub hangs: Hangs,
     pub exit_when_finished: bool,
 }
 
@@ -118,7 +140,7 @@ pub(super) async fn serve(
     signals: Signals,
     running: impl FnOnce(SocketAddr, supervisor::Handle),
 ) -> Exit {
-    let Config { members, load, state, listen, shutdown_deadline, threads, exit_when_finished } = config;
+    let Config { members, load, state, listen, shutdown_deadline, threads, hangs, exit_when_finished } = config;
     let metrics = match Metrics::new() {
         Ok(metrics) => Arc::new(metrics),
         Err(error) => return system_error("the metrics cannot be registered", &error),
@@ -135,6 +157,7 @@ pub(super) async fn serve(
     let store = state.store();
     let settings = Settings {
         threads,
+        hangs,
         shutdown_deadline,
         store: store.clone(),
         incarnation: state.incarnation().to_owned(),
@@ -152,24 +175,37 @@ pub(super) async fn serve(
     tracing::info!(address = %admin.address, pid = process::id(), "listening");
     running(admin.address, supervision.handle.clone());
 
+    let failed = failed(&store, &supervision);
+    tokio::pin!(failed);
     let ending = tokio::select! {
         () = asked_to_stop(&mut signals, &supervision.handle) => "asked to",
         () = supervision.all_finished(), if exit_when_finished => "every pipeline is finished",
-        reason = store.failed() => {
-            tracing::error!(%reason, "the state store failed: the process ends, since nothing after this could be believed");
-            leave(Exit::StoreFailed, None);
-        }
+        exit = &mut failed => leave(exit, None),
     };
     tracing::info!(reason = ending, "stopping: every pipeline is drained; a second signal cuts off");
     let stopped = tokio::select! {
         stopped = drain(&supervision, &mut signals) => stopped,
-        _ = store.failed() => leave(Exit::StoreFailed, None),
+        exit = failed => leave(exit, None),
     };
     admin.stop().await;
     let exit = if stopped == Stopped::Drained { Exit::Done } else { Exit::DrainDeadline };
     tracing::info!(code = exit as u8, "stopped");
     // What was cut off may hang in the store: only after a clean drain is it waited for.
     leave(exit, (stopped == Stopped::Drained).then_some(state))
+}
+
+/// Waits for what the process cannot go on after.
+async fn failed(store: &Store, supervision: &Supervision) -> Exit {
+    tokio::select! {
+        reason = store.failed() => {
+            tracing::error!(%reason, "the state store failed: the process ends, since nothing after this could be believed");
+            Exit::StoreFailed
+        }
+        reason = supervision.failed() => {
+            tracing::error!(reason, "the process ends, since it cannot supervise its pipelines any more");
+            Exit::Software
+        }
+    }
 }
 
 /// Does what signals ask for, until one asks to stop.

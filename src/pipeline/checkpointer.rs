@@ -21,12 +21,13 @@ use super::{
     messages::*,
     poller::Poller,
     report::{Event, Reporter},
+    retry::within,
     sink_writer::{self, SinkWriter},
 };
 use crate::{
     model::{Epoch, Fault, FaultKind, Fingerprint, FingerprintMap, Generation, PipelineName, Token},
     state::{Checkpoint, Opened, Recorded as StoreRecorded, Store},
-    telemetry::Vitals,
+    telemetry::{Vitals, fail_point},
 };
 
 pub const NAME: &str = "checkpointer";
@@ -64,6 +65,8 @@ pub struct Work {
     again: bool,
     /// Deletes confirmed, and ids expired, that the store still knows.
     confirmed: Vec<Fingerprint>,
+    /// The record in the store names tokens. They have been committed by the time a checkpoint is through.
+    tokens_stored: bool,
     /// Deletes recorded, of which the dedup-keeper may not have heard: Forget goes in band, behind everything handed
     /// on. A snapshot must not bring them back.
     unforgotten: FingerprintMap<()>,
@@ -113,6 +116,8 @@ impl Work {
         let now = Instant::now();
         Self {
             last: stored.epoch,
+            // The sink has recovered them before this generation began.
+            tokens_stored: !stored.tokens.is_empty(),
             live: stored.ids.len(),
             step: Step::Idle,
             progress: now,
@@ -163,14 +168,16 @@ impl Checkpointer {
             uptime_ms: stamp,
             finished: self.is_finishing(),
         };
+        let timeout = self.timeout;
         let mut unforgotten = std::mem::take(&mut self.work.unforgotten);
         let run = async move {
-            fail::fail_point!("checkpoint.before_store");
+            fail_point!("checkpoint.before_store");
             if snapshot {
                 checkpoint.snapshot = Some(live_ids(&dedup, &checkpoint, &mut unforgotten).await?);
             }
-            let recorded = store.checkpoint(checkpoint).await.map_err(Fault::from)?;
-            fail::fail_point!("checkpoint.after_store");
+            let stored = async { store.checkpoint(checkpoint).await.map_err(Fault::from) };
+            let recorded = within(timeout, "the state store", stored).await?;
+            fail_point!("checkpoint.after_store");
             Ok((recorded, unforgotten))
         };
         ctx.spawn(wrap_future(run.instrument(self.span.clone())).map(move |result, checkpointer: &mut Self, ctx| {
@@ -186,6 +193,7 @@ impl Checkpointer {
 
     fn stored(&mut self, sealed: SealedEpoch, removed: Vec<Fingerprint>, stamp_ms: u64, recorded: &StoreRecorded) {
         self.work.last = sealed.epoch;
+        self.work.tokens_stored = !sealed.tokens.is_empty();
         self.work.live = (self.work.live + sealed.disposed.len()).saturating_sub(removed.len());
         self.work.snapshot_due = recorded.deltas.snapshot_due(self.work.live);
         self.work.unforgotten.extend(removed.iter().map(|id| (*id, ())));
@@ -210,7 +218,7 @@ impl Checkpointer {
     }
 
     fn committed(&mut self) {
-        fail::fail_point!("checkpoint.before_acknowledge");
+        fail_point!("checkpoint.before_acknowledge");
         self.vitals.checkpointed(self.work.last, self.work.begun.elapsed().as_secs_f64());
         let (ids, stamp_ms) = self.work.pending.take().unwrap_or_default();
         self.span.in_scope(|| tracing::debug!(epoch = self.work.last.0, messages = ids.len(), "checkpoint"));
@@ -242,6 +250,11 @@ impl Checkpointer {
     /// Whether a record made now says that the pipeline has finished for good.
     fn is_finishing(&self) -> bool {
         self.work.finished && self.work.ending == Ending::LastRecord
+    }
+
+    /// Whether this is the last record of a drain, and the store still names tokens.
+    fn closes(&self) -> bool {
+        self.work.ending == Ending::LastRecord && self.work.tokens_stored
     }
 
     fn watch(&mut self, ctx: &mut Context<Self>) {
@@ -303,7 +316,13 @@ impl Actor for Checkpointer {
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.run_interval(self.interval, |checkpointer, _| checkpointer.begin());
         let watch = (self.timeout / 4).clamp(Duration::from_millis(10), Duration::from_secs(1));
-        ctx.run_interval(watch, |checkpointer, ctx| checkpointer.watch(ctx));
+        let mut last = Instant::now();
+        ctx.run_interval(watch, move |checkpointer, ctx| {
+            // A process that was stopped is late itself: that is nobody's hang.
+            checkpointer.work.progress += last.elapsed().saturating_sub(watch * 2);
+            last = Instant::now();
+            checkpointer.watch(ctx);
+        });
     }
 }
 
@@ -313,8 +332,9 @@ impl Handler<Sealed> for Checkpointer {
     fn handle(&mut self, Sealed { epoch }: Sealed, ctx: &mut Self::Context) {
         match epoch {
             Some(sealed) => self.store(sealed, ctx),
-            // Confirmed deletes alone are worth a record, or the ids would be remembered for ever.
-            None if !self.work.confirmed.is_empty() || self.is_finishing() => {
+            // Confirmed deletes alone are worth a record, or the ids would be remembered for ever; and so is the end,
+            // or what a clean stop leaves behind would look like output that may not be committed.
+            None if !self.work.confirmed.is_empty() || self.is_finishing() || self.closes() => {
                 let epoch = self.work.last.next();
                 let nothing = SealedEpoch { epoch, tokens: vec![], disposed: vec![], positions: Default::default() };
                 self.store(nothing, ctx);

@@ -19,7 +19,7 @@ use super::{
     ledger::Ledger,
     messages::*,
     report::{Event, Reporter},
-    retry::retrying,
+    retry::{retrying, within},
 };
 use crate::{
     connector::{Acknowledged, Opened, Polled},
@@ -27,7 +27,7 @@ use crate::{
         Body, Credit, Credits, Fault, FaultKind, Fingerprint, LaneId, Mend, Message as SourceMessage, Receipt,
         SourceIdentity,
     },
-    telemetry::Vitals,
+    telemetry::{Vitals, attributed_as_here, fail_point},
 };
 
 pub const NAME: &str = "poller";
@@ -50,6 +50,8 @@ pub struct Poller {
     pub credits: Credits,
     /// `checkpoint.max_unacknowledged`
     pub limit: usize,
+    /// `checkpoint.timeout`: how long one call of the service may take, beyond its own patience.
+    pub timeout: Duration,
     pub decoder: Addr<Decoder>,
     pub checkpointer: Addr<Checkpointer>,
     pub reporter: Reporter,
@@ -101,12 +103,14 @@ impl Poller {
         };
         let (reader, vitals, reporter) =
             (Arc::clone(&self.opened.reader), Arc::clone(&self.vitals), self.reporter.clone());
+        let deadline = reader.patience() + self.timeout;
         let poll = async move {
             if !pause.is_zero() {
                 tokio::time::sleep(pause).await;
             }
             let begun = Instant::now();
-            let polled = retrying(&vitals, &reporter, "poll", None, || reader.poll()).await?;
+            fail_point!("poller.poll");
+            let polled = retrying(&vitals, &reporter, "poll", deadline, None, || reader.poll()).await?;
             Ok((polled, begun.elapsed()))
         };
         let handle = ctx.spawn(
@@ -131,7 +135,7 @@ impl Poller {
             }
             Err(fault) => return self.fail(fault, ctx),
         };
-        fail::fail_point!("poller.polled");
+        fail_point!("poller.polled");
         self.vitals.metrics.polls.inc();
         if position.is_some() != self.opened.position.is_some() {
             return self.fail(Fault::restart(FaultKind::Bug, "a lane has positions at every poll or at none"), ctx);
@@ -256,10 +260,11 @@ impl Poller {
         let (ids, receipts): (Vec<Fingerprint>, Vec<Receipt>) = batch.into_iter().unzip();
         let (vitals, reporter) = (Arc::clone(&self.vitals), self.reporter.clone());
         let acknowledger = Arc::clone(&self.opened.acknowledger);
+        let deadline = self.opened.acknowledger.patience() + self.timeout;
         let delete = async move {
             let times = Some(acknowledger.retries() as usize);
-            let result =
-                retrying(&vitals, &reporter, "acknowledge", times, || acknowledger.acknowledge(&receipts)).await;
+            let call = || acknowledger.acknowledge(&receipts);
+            let result = retrying(&vitals, &reporter, "acknowledge", deadline, times, call).await;
             (ids, receipts, result)
         };
         ctx.spawn(
@@ -279,6 +284,7 @@ impl Poller {
         let metrics = &self.vitals.metrics;
         let outcomes = match result {
             Ok(outcomes) => outcomes,
+            Err(fault) if fault.kind == FaultKind::Hung => return self.fail(fault, ctx),
             Err(fault) => {
                 // The messages come back, are recognised, and are deleted with their new receipt.
                 let _in_span = self.span.enter();
@@ -324,7 +330,8 @@ impl Poller {
         for (id, receipt) in self.work.ledger.take_expiring(Instant::now(), timeout / 2, free) {
             self.work.extensions += 1;
             let acknowledger = Arc::clone(&self.opened.acknowledger);
-            let extend = async move { acknowledger.extend(&receipt, timeout).await };
+            let deadline = self.opened.acknowledger.patience() + self.timeout;
+            let extend = async move { within(deadline, "extend", acknowledger.extend(&receipt, timeout)).await };
             ctx.spawn(wrap_future(extend).map(move |result, poller: &mut Self, ctx| poller.extended(id, result, ctx)));
         }
     }
@@ -340,6 +347,7 @@ impl Poller {
         }
         match result {
             Ok(receipt) => self.work.ledger.extended(id, receipt, Instant::now()),
+            Err(fault) if fault.kind == FaultKind::Hung => return self.fail(fault, ctx),
             Err(fault) => {
                 self.span.in_scope(|| tracing::warn!(error = %fault, "a visibility timeout could not be extended"));
                 match fault.mend {
@@ -378,7 +386,7 @@ impl Poller {
 /// dear for calls and cheap for this handle. Dropping the handle drops the call, and a panic goes on in the actor.
 fn task<F: Future + 'static>(call: F) -> RemoteHandle<F::Output> {
     let (task, handle) = call.remote_handle();
-    actix::spawn(task);
+    actix::spawn(attributed_as_here(task));
     handle
 }
 
@@ -396,7 +404,7 @@ impl Handler<Acknowledge> for Poller {
     type Result = ();
 
     fn handle(&mut self, Acknowledge(ids): Acknowledge, ctx: &mut Self::Context) {
-        fail::fail_point!("poller.acknowledge");
+        fail_point!("poller.acknowledge");
         self.work.asked_for_checkpoint = false;
         for id in ids {
             self.work.ledger.want(id);

@@ -6,6 +6,7 @@
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
     sync::Arc,
+    time::Duration,
 };
 
 use actix::{fut::wrap_future, prelude::*};
@@ -23,7 +24,7 @@ use crate::{
     connectors::RowShape,
     definition::OnError,
     model::{Batch, Disposition, Epoch, Fault, FaultKind, Fingerprint, LaneId, Token},
-    telemetry::Vitals,
+    telemetry::{Vitals, fail_point},
 };
 
 pub const NAME: &str = "sink-writer";
@@ -37,6 +38,8 @@ pub struct SinkWriter {
     /// From the source's columns to the sink's.
     pub shape: RowShape,
     pub on_error: OnError,
+    /// `checkpoint.timeout`: how long one call of the sink may take.
+    pub timeout: Duration,
     /// Lanes that have not ended.
     pub lanes: HashSet<LaneId>,
     pub checkpointer: Addr<Checkpointer>,
@@ -110,15 +113,15 @@ impl SinkWriter {
                     return self.written(batch, Vec::new());
                 }
                 let rows = self.shape.apply(&batch.rows)?;
-                self.run(ctx, async move |sink, vitals, reporter| write(sink, vitals, reporter, batch, rows).await);
+                self.run(ctx, async move |sink, calls| write(sink, calls, batch, rows).await);
             }
             Operation::Seal(epoch) if self.work.written == 0 => self.seal(epoch, None),
-            Operation::Seal(epoch) => self.run(ctx, async move |mut sink, vitals, reporter| {
-                let result = prepare(&mut sink, &vitals, &reporter, epoch).await;
+            Operation::Seal(epoch) => self.run(ctx, async move |mut sink, calls| {
+                let result = prepare(&mut sink, &calls, epoch).await;
                 (sink, result)
             }),
-            Operation::Commit(tokens) => self.run(ctx, async move |mut sink, vitals, reporter| {
-                let result = commit(&mut sink, &vitals, &reporter, &tokens).await;
+            Operation::Commit(tokens) => self.run(ctx, async move |mut sink, calls| {
+                let result = commit(&mut sink, &calls, &tokens).await;
                 (sink, result)
             }),
             Operation::End(End { lane, finished }) => {
@@ -135,11 +138,11 @@ impl SinkWriter {
     /// Runs one operation with the sink, which is away until it is done.
     fn run<F>(&mut self, ctx: &mut Context<Self>, operation: F)
     where
-        F: AsyncFnOnce(Box<dyn Sink>, Arc<Vitals>, Reporter) -> (Box<dyn Sink>, Result<Done, Fault>) + 'static,
+        F: AsyncFnOnce(Box<dyn Sink>, Calls) -> (Box<dyn Sink>, Result<Done, Fault>) + 'static,
     {
         let Some(sink) = self.sink.take() else { return };
-        let (vitals, reporter) = (Arc::clone(&self.vitals), self.reporter.clone());
-        let run = async move { operation(sink, vitals, reporter).await };
+        let calls = Calls { vitals: Arc::clone(&self.vitals), reporter: self.reporter.clone(), timeout: self.timeout };
+        let run = async move { operation(sink, calls).await };
         ctx.spawn(wrap_future(run.instrument(self.span.clone())).map(|(sink, result), writer: &mut Self, ctx| {
             writer.sink = Some(sink);
             let done = result.and_then(|done| {
@@ -245,15 +248,32 @@ impl SinkWriter {
     }
 }
 
-async fn write(
-    mut sink: Box<dyn Sink>,
+/// What goes with the calls of a sink.
+struct Calls {
     vitals: Arc<Vitals>,
     reporter: Reporter,
+    timeout: Duration,
+}
+
+impl Calls {
+    async fn run<T>(
+        &self,
+        sink: &mut Box<dyn Sink>,
+        operation: &'static str,
+        call: impl AsyncFn(&mut Box<dyn Sink>) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        with_retries(sink, &self.vitals, &self.reporter, operation, self.timeout, call).await
+    }
+}
+
+async fn write(
+    mut sink: Box<dyn Sink>,
+    calls: Calls,
     batch: Batch,
     rows: RecordBatch,
 ) -> (Box<dyn Sink>, Result<Done, Fault>) {
-    fail::fail_point!("sink.write");
-    let result = with_retries(&mut sink, &vitals, &reporter, "write", async |sink| sink.write(&rows).await).await;
+    fail_point!("sink.write");
+    let result = calls.run(&mut sink, "write", async |sink| sink.write(&rows).await).await;
     let result = result.and_then(|refused| match refused.iter().find(|reject| reject.row >= rows.num_rows()) {
         // Which message it belongs to is not known, so none may be taken for written.
         Some(reject) => Err(Fault::restart(FaultKind::Bug, format!("the sink refused row {}: no such", reject.row))),
@@ -262,29 +282,19 @@ async fn write(
     (sink, result)
 }
 
-async fn prepare(
-    sink: &mut Box<dyn Sink>,
-    vitals: &Arc<Vitals>,
-    reporter: &Reporter,
-    epoch: Epoch,
-) -> Result<Done, Fault> {
-    fail::fail_point!("sink.before_prepare");
-    let token = with_retries(sink, vitals, reporter, "prepare", async |sink| sink.prepare(epoch).await).await?;
-    fail::fail_point!("sink.after_prepare");
+async fn prepare(sink: &mut Box<dyn Sink>, calls: &Calls, epoch: Epoch) -> Result<Done, Fault> {
+    fail_point!("sink.before_prepare");
+    let token = calls.run(sink, "prepare", async |sink| sink.prepare(epoch).await).await?;
+    fail_point!("sink.after_prepare");
     Ok(Done::Prepared(epoch, token))
 }
 
-async fn commit(
-    sink: &mut Box<dyn Sink>,
-    vitals: &Arc<Vitals>,
-    reporter: &Reporter,
-    tokens: &[Token],
-) -> Result<Done, Fault> {
-    fail::fail_point!("sink.before_commit");
+async fn commit(sink: &mut Box<dyn Sink>, calls: &Calls, tokens: &[Token]) -> Result<Done, Fault> {
+    fail_point!("sink.before_commit");
     for token in tokens {
-        with_retries(sink, vitals, reporter, "commit", async |sink| sink.commit(token).await).await?;
+        calls.run(sink, "commit", async |sink| sink.commit(token).await).await?;
     }
-    fail::fail_point!("sink.after_commit");
+    fail_point!("sink.after_commit");
     Ok(Done::Committed)
 }
 
@@ -294,10 +304,11 @@ pub async fn with_retries<T>(
     vitals: &Arc<Vitals>,
     reporter: &Reporter,
     operation: &'static str,
+    deadline: Duration,
     call: impl AsyncFn(&mut Box<dyn Sink>) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
     let sink = tokio::sync::Mutex::new(sink);
-    retrying(vitals, reporter, operation, None, || async {
+    retrying(vitals, reporter, operation, deadline, None, || async {
         let mut sink = sink.lock().await;
         call(&mut sink).await
     })
@@ -312,6 +323,7 @@ impl Handler<Rows> for SinkWriter {
     type Result = ();
 
     fn handle(&mut self, Rows(batch): Rows, ctx: &mut Self::Context) {
+        fail_point!("sink.rows");
         self.push(Operation::Write(batch), ctx);
     }
 }

@@ -3,6 +3,7 @@
 
 mod budget;
 mod changes;
+mod failure;
 mod handle;
 mod pipeline;
 mod pool;
@@ -11,8 +12,10 @@ mod state;
 mod supervise;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use handle::{CheckpointStatus, Counts, Handle, PipelineStatus, ReloadReport};
 pub use runtime::block_on;
 pub use state::State;
 pub use supervise::{Load, Member, Settings, Stopped, Supervision, start};
+pub use watch::Hangs;

@@ -1,6 +1,7 @@
 //! The supervisor's side of one pipeline: its state machine. It lives on the main arbiter, where every `JoinHandle`
 //! and deadline of its generations is awaited. What it may be asked to do is in `requests`.
 
+mod lost;
 mod requests;
 
 use std::{
@@ -18,22 +19,19 @@ use super::{
     State,
     budget::Budget,
     handle::{Board, Entry},
-    pool::{ArbiterHandle, run_on},
+    pool::{Pool, ThreadNumber, run_on},
 };
 use crate::{
     connectors::Plan,
     model::{Fault, FaultKind, Generation, Mend, Slot},
-    pipeline::{Child, Controls, Event, ExitReason, Report, Seed},
+    pipeline::{Child, Controls, Event, ExitReason, Report, START, Seed},
     state::Store,
-    telemetry::Vitals,
+    telemetry::{Vitals, fail_point},
 };
 
 /// After this a generation that was cut off counts as gone although an actor has not ended: whatever it still does is
 /// fenced by its number.
 pub(super) const JOIN_DEADLINE: Duration = Duration::from_secs(10);
-
-/// The name under which the opening of a generation is awaited, like an actor.
-const START: &str = "start";
 
 /// What a pipeline is started with.
 pub struct Makings {
@@ -43,7 +41,7 @@ pub struct Makings {
     pub store: Store,
     pub incarnation: String,
     pub vitals: Arc<Vitals>,
-    pub arbiter: ArbiterHandle,
+    pub pool: Pool,
     pub board: Board,
     pub stopped: Recipient<PipelineStopped>,
 }
@@ -62,6 +60,8 @@ pub struct Pipeline {
     /// Why what the definition's file holds now is not valid; the pipeline goes on with what it held before.
     definition_error: Option<String>,
     controls: Option<Controls>,
+    /// The thread of the generation.
+    thread: Option<ThreadNumber>,
     /// Actors that have not ended, with what cuts them off; none yet while the arbiter has not taken up the opening.
     alive: HashMap<&'static str, Option<AbortHandle>>,
     /// What happens once the generation is gone; `None` while it is to go on.
@@ -80,6 +80,8 @@ enum Outcome {
     Retry(Fault),
     /// A person asked for it: the next one at once, with a full budget.
     Restart,
+    /// The thread is lost, by no fault of this pipeline: the next one at once, on another.
+    Elsewhere,
     Fail(Fault),
     Finish,
     Stop,
@@ -107,6 +109,7 @@ impl Pipeline {
             last_error: None,
             definition_error: None,
             controls: None,
+            thread: None,
             alive: HashMap::new(),
             outcome: None,
             timer: None,
@@ -120,6 +123,7 @@ impl Pipeline {
         if self.state != next {
             if !self.state.may_become(next) {
                 tracing::error!(pipeline = %self.makings.plan.name, from = self.state.name(), to = next.name(), "refused an illegal transition");
+                debug_assert!(false, "an illegal transition, from {} to {}", self.state.name(), next.name());
                 return false;
             }
             tracing::info!(pipeline = %self.makings.plan.name, generation = self.generation.map(|g| g.0), from = self.state.name(), to = next.name(), "state");
@@ -170,9 +174,10 @@ impl Pipeline {
                 attempt: self.attempt,
             },
         };
-        let arbiter = makings.arbiter.clone();
+        let seat = makings.pool.seat(makings.slot, ctx.address().recipient());
+        self.thread = Some(seat.thread);
         let attempt = self.attempt;
-        let start = async move { run_on(&arbiter, move || crate::pipeline::open(seed)).await };
+        let start = async move { run_on(&seat.arbiter, move || crate::pipeline::open(seed)).await };
         ctx.spawn(wrap_future(start).map(move |join, pipeline: &mut Self, ctx| match join {
             Some(join) => pipeline.adopt(Child { actor: START, join }, attempt, ctx),
             None if attempt == pipeline.attempt => {
@@ -262,6 +267,7 @@ impl Pipeline {
             return;
         }
         let Some(outcome) = self.outcome.take() else { return };
+        self.thread = None;
         self.cancel_timer(ctx);
         // Words of the generation that is gone are not meant for the next one.
         self.attempt += 1;
@@ -272,8 +278,12 @@ impl Pipeline {
             Outcome::Stop => self.rest(State::Stopped),
             _ if self.stop_asked => self.rest(State::Stopped),
             Outcome::Restart => self.restart(ctx),
+            Outcome::Elsewhere => {
+                self.enter(State::Backoff);
+                self.begin_again(ctx);
+            }
             Outcome::Fail(fault) => self.fail(&fault),
-            Outcome::Retry(fault) => match self.budget.spend(Instant::now()) {
+            Outcome::Retry(fault) => match self.budget.spend(fault.kind, Instant::now()) {
                 Some(pause) => {
                     self.enter(State::Backoff);
                     self.timer = Some(ctx.run_later(pause, |pipeline, ctx| {
@@ -410,6 +420,7 @@ impl Handler<Report> for Pipeline {
     type Result = ();
 
     fn handle(&mut self, report: Report, ctx: &mut Self::Context) {
+        fail_point!("supervisor.report");
         if report.attempt == self.attempt {
             self.event(report.event, ctx);
         } else if let Event::Running(controls) = report.event {

@@ -12,11 +12,13 @@ use actix::prelude::*;
 use tokio::sync::oneshot;
 
 use super::{
-    Handle, State,
+    Handle, Hangs, State,
     changes::{Known, PlanKnown},
+    failure::Failure,
     handle::{Board, Entry, Request},
     pipeline::{Cut, JOIN_DEADLINE, Makings, Pipeline, PipelineStopped, Restart, Stop},
     pool::Pool,
+    watch::watch,
 };
 use crate::{
     connectors::Plan,
@@ -48,6 +50,8 @@ pub struct Settings {
     pub load: Load,
     /// Arbiters that pipelines are spread over.
     pub threads: usize,
+    /// When one of them counts as hung.
+    pub hangs: Hangs,
     /// How long a stop may take before what is unfinished is cut off.
     pub shutdown_deadline: Duration,
     /// The state store.
@@ -73,6 +77,7 @@ pub struct Supervision {
     pub handle: Handle,
     board: Board,
     supervisor: Addr<Supervisor>,
+    failure: Failure,
 }
 
 impl Supervision {
@@ -81,6 +86,11 @@ impl Supervision {
         let (answer, stopped) = oneshot::channel();
         self.supervisor.do_send(Shutdown(answer));
         stopped.await.unwrap_or(Stopped::CutOff)
+    }
+
+    /// Waits until the process cannot go on, and answers why: too many threads hang, or what supervises panicked.
+    pub async fn failed(&self) -> String {
+        self.failure.reason().await
     }
 
     /// Waits until every pipeline is Finished, and there is one. One that is Failed keeps this from being: it may be
@@ -99,9 +109,14 @@ impl Supervision {
 pub fn start(members: Vec<Member>, settings: Settings) -> Supervision {
     let board = Board::default();
     let (handle, mut requests) = Handle::new(Arc::clone(&settings.metrics), board.clone());
-    let supervisor = Supervisor::create(|ctx| {
+    let (pool, failure) = (Pool::new(settings.threads), Failure::new());
+    let watched = watch(pool.clone(), settings.hangs, Arc::clone(&settings.metrics), failure.clone());
+    failure.spawn("the watch over threads".to_owned(), watched);
+    let of_pipelines = failure.clone();
+    let supervisor = failure.start("the supervisor".to_owned(), |ctx| {
         let mut supervisor = Supervisor {
-            pool: Pool::new(settings.threads),
+            pool,
+            failure: of_pipelines,
             settings,
             board: board.clone(),
             slots: BTreeMap::new(),
@@ -122,12 +137,13 @@ pub fn start(members: Vec<Member>, settings: Settings) -> Supervision {
             asked.do_send(request);
         }
     });
-    Supervision { handle, board, supervisor }
+    Supervision { handle, board, supervisor, failure }
 }
 
 struct Supervisor {
     settings: Settings,
     pool: Pool,
+    failure: Failure,
     board: Board,
     slots: BTreeMap<Slot, Occupant>,
     last_slot: Slot,
@@ -183,12 +199,13 @@ impl Supervisor {
                     store: self.settings.store.clone(),
                     incarnation: self.settings.incarnation.clone(),
                     vitals: Arc::clone(&vitals),
-                    arbiter: self.pool.assign(),
+                    pool: self.pool.clone(),
                     board: self.board.clone(),
                     stopped: ctx.address().recipient(),
                 });
                 pipeline.publish();
-                (deadline, Some(pipeline.start()))
+                let what = format!("the supervision of pipeline {}", known.name);
+                (deadline, Some(self.failure.start(what, |_| pipeline)))
             }
             Err(reason) => {
                 self.show_broken(slot, &known, &vitals, reason);

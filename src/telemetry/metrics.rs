@@ -116,6 +116,8 @@ metrics! {
         epoch: IntGaugeVec = "checkpoint_epoch", "Number of the last durable checkpoint.";
     }
     process {
+        threads_hung: IntGaugeVec = "threads_hung", "Threads that are blocked now and were given up.";
+        threads_given_up: IntCounterVec = "threads_given_up_total", "Threads given up because they answered nothing within --hang-deadline, or ended.";
         #[label("signal", "asks")]
         signals: IntCounterVec = "signals_total", "Signals received, by what they ask for: stop, reload, restart, restart_failed, or nothing where the value is missing or no slot.";
         unknown_restarts: IntCounterVec = "restart_requests_unknown_total", "Restarts asked for of a slot that no pipeline has.";
@@ -159,6 +161,8 @@ impl Metrics {
         let registry = Registry::new();
         let families = Arc::new(Families::register(&registry)?);
         // Scraped as zero before they are first counted.
+        families.threads_hung.with_label_values::<&str>(&[]);
+        families.threads_given_up.with_label_values::<&str>(&[]);
         families.unknown_restarts.with_label_values::<&str>(&[]);
         for result in ReloadResult::ALL {
             families.reloads.with_label_values(&[result.label()]);
@@ -168,7 +172,7 @@ impl Metrics {
         info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         registry.register(Box::new(info))?;
         #[cfg(target_os = "linux")]
-        registry.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
+        registry.register(Box::new(super::process::Process::new()))?;
         Ok(Self { registry, families })
     }
 
@@ -203,6 +207,16 @@ impl Metrics {
             epoch: gauge(&families.epoch),
             name: name.clone(),
         }
+    }
+
+    /// Says how many threads hang now.
+    pub fn hung_threads(&self, count: usize) {
+        self.families.threads_hung.with_label_values::<&str>(&[]).set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// Counts a thread that was given up.
+    pub fn thread_given_up(&self) {
+        self.families.threads_given_up.with_label_values::<&str>(&[]).inc();
     }
 
     /// Counts a signal by its name, such as `TERM`, and by what it asks for.

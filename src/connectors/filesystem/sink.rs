@@ -9,18 +9,18 @@ use std::{
 
 use arrow_array::RecordBatch;
 use async_trait::async_trait;
-use fail::fail_point;
 use tokio::task::spawn_blocking;
 
 use super::{
-    commit::{commit, discard},
+    commit::{self, commit, discard},
     folder::{FolderLock, fault, prepare_folders, sync, sync_dir},
     names::{Staged, open_name, part_name, staging},
 };
 use crate::{
-    connector::{RowReject, Sink, SinkContext},
+    connector::{Fate, RowReject, Sink, SinkContext},
     formats::Encoder,
     model::{Epoch, Fault, FaultKind, Mend, SinkIdentity, Token},
+    telemetry::{fail_point, work_as_here},
 };
 
 /// Rows are handed to the system in pieces of at least this many bytes.
@@ -108,6 +108,14 @@ pub async fn recover_at(sink: &SinkIdentity, tokens: &[Token], context: &SinkCon
     .await
 }
 
+/// What has become of the output that a token names. Blocks, and touches nothing.
+///
+/// # Errors
+/// The token is not one of this sink.
+pub fn fate(token: &Token) -> Result<Fate, Fault> {
+    commit::fate(token)
+}
+
 /// Refuses tokens of another sink.
 fn of(sink: &SinkIdentity, tokens: &[Token]) -> Result<Vec<Token>, Fault> {
     match tokens.iter().find(|token| token.sink != *sink) {
@@ -118,7 +126,7 @@ fn of(sink: &SinkIdentity, tokens: &[Token]) -> Result<Vec<Token>, Fault> {
 
 /// Runs what blocks where that is allowed.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Fault> + Send + 'static) -> Result<T, Fault> {
-    spawn_blocking(work).await.unwrap_or_else(|error| {
+    spawn_blocking(work_as_here(work)).await.unwrap_or_else(|error| {
         Err(Fault::restart(FaultKind::Bug, "the filesystem sink's blocking work ended").because(error))
     })
 }

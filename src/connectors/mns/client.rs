@@ -25,6 +25,11 @@ const XML: HeaderValue = HeaderValue::from_static("text/xml;charset=UTF-8");
 /// What stays as it is in a query value. Handles hold `+`, `/` and `=`.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
+/// How long a request that waits for a message may take before it counts as unanswered.
+pub(super) fn longest_call(wait: Duration) -> Duration {
+    wait + MARGIN
+}
+
 /// An access key, and a session token where the key is temporary. Never shown.
 #[derive(Clone)]
 pub struct Credentials {
@@ -195,7 +200,7 @@ impl Client {
             Fault::never(FaultKind::Rejected, format!("{operation}: no URL can be made")).because(error)
         })?;
         let headers = self.headers(operation, &method, &url, body.is_some())?;
-        let mut request = self.http.request(method, url).headers(headers).timeout(wait + MARGIN);
+        let mut request = self.http.request(method, url).headers(headers).timeout(longest_call(wait));
         if let Some(body) = body {
             request = request.body(body);
         }

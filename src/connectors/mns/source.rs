@@ -7,7 +7,7 @@ use url::Url;
 
 use super::{
     body::{self, BodyEncoding, Expected},
-    client::{Client, Credentials, Received},
+    client::{Client, Credentials, Received, longest_call},
     options,
     wire::{self, Delivery},
 };
@@ -163,6 +163,10 @@ impl Source for MnsSource {
     async fn lanes(&self) -> Result<Vec<LaneId>, Fault> {
         Ok(vec![the_lane()])
     }
+
+    fn patience(&self) -> Duration {
+        longest_call(Duration::ZERO)
+    }
 }
 
 struct MnsReader {
@@ -178,6 +182,10 @@ impl Reader for MnsReader {
         let Received { messages, answered_ms } = self.client.receive(queue, *batch_size, *wait_seconds).await?;
         let messages = messages.into_iter().map(|delivery| self.message(delivery, answered_ms));
         Ok(messages.collect::<Result<Vec<_>, _>>()?.into())
+    }
+
+    fn patience(&self) -> Duration {
+        longest_call(Duration::from_secs(self.settings.wait_seconds.into()))
     }
 }
 
@@ -278,6 +286,10 @@ impl Acknowledger for MnsAcknowledger {
             dequeue_count: receipt.dequeue_count,
             invisible_for: Duration::from_secs(seconds.into()),
         }))
+    }
+
+    fn patience(&self) -> Duration {
+        longest_call(Duration::ZERO)
     }
 }
 

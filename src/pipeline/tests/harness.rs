@@ -58,13 +58,15 @@ pub struct State {
     pub extended: usize,
     /// Faults of the next calls of the sink, by the name of the call.
     pub faults: HashMap<&'static str, VecDeque<Fault>>,
-    /// What holds up the next calls of the sink, by the name of the call.
+    /// What holds up the next calls of the sink, and `open` of the source, by the name of the call.
     pub gates: HashMap<&'static str, VecDeque<oneshot::Receiver<()>>>,
     /// Rows taken and not yet prepared.
     pub open: Vec<i64>,
     /// Rows committed.
     pub committed: Vec<i64>,
     tokens: HashSet<String>,
+    /// The next sink that is dropped panics.
+    pub panics_when_dropped: bool,
 }
 
 /// An answer, and what it waits for.
@@ -116,14 +118,18 @@ impl World {
         rows
     }
 
-    async fn sink_call(&self, call: &'static str) -> Result<(), Fault> {
-        if self.state().service.as_mut().is_some_and(|service| service.chance(100)) {
-            return Err(Fault::restart(FaultKind::Sink, "a broken sink"));
-        }
+    async fn gate(&self, call: &'static str) {
         let gate = self.state().gates.get_mut(call).and_then(VecDeque::pop_front);
         if let Some(gate) = gate {
             let _opened_or_dropped = gate.await;
         }
+    }
+
+    async fn sink_call(&self, call: &'static str) -> Result<(), Fault> {
+        if self.state().service.as_mut().is_some_and(|service| service.chance(100)) {
+            return Err(Fault::restart(FaultKind::Sink, "a broken sink"));
+        }
+        self.gate(call).await;
         let fault = self.state().faults.get_mut(call).and_then(VecDeque::pop_front);
         fault.map_or(Ok(()), Err)
     }
@@ -158,6 +164,7 @@ impl Source for Script {
 
     async fn open(&self, _: &LaneId, resume: Option<u64>) -> Result<Opened, Fault> {
         self.0.state().opened.push(resume);
+        self.0.gate("open").await;
         let position = resume.unwrap_or(0);
         let link = || Arc::new(Script(Arc::clone(&self.0), self.1, position.into()));
         let position = self.1.positions.then_some(position);
@@ -193,6 +200,10 @@ impl Reader for Script {
                 None => self.0.polls.notified().await,
             }
         }
+    }
+
+    fn patience(&self) -> Duration {
+        self.1.patience
     }
 }
 
@@ -259,6 +270,13 @@ impl Decoder for Numbers {
 /// Two phases: a token holds its epoch and the rows.
 struct Recording(Arc<World>);
 
+impl Drop for Recording {
+    fn drop(&mut self) {
+        let panics = std::mem::take(&mut self.0.state().panics_when_dropped);
+        assert!(!panics, "the sink panics when it is dropped");
+    }
+}
+
 fn sink_identity() -> SinkIdentity {
     SinkIdentity { connector: "recording".to_owned(), target: "here".to_owned() }
 }
@@ -315,6 +333,8 @@ impl Sink for Recording {
 pub struct Setup {
     pub interval: Duration,
     pub timeout: Duration,
+    /// How long a poll may wait for messages.
+    pub patience: Duration,
     pub limit: usize,
     pub concurrency: usize,
     pub visibility: Duration,
@@ -322,6 +342,8 @@ pub struct Setup {
     pub on_error: OnError,
     /// Whether the lane has positions.
     pub positions: bool,
+    /// `restart.max`
+    pub restarts: u32,
 }
 
 impl Default for Setup {
@@ -330,12 +352,14 @@ impl Default for Setup {
         Self {
             interval: Duration::from_secs(3600),
             timeout: Duration::from_secs(60),
+            patience: Duration::from_secs(3600),
             limit: 10_000,
             concurrency: 2,
             visibility: Duration::from_millis(1),
             credits: CreditLimits::default(),
             on_error: OnError::Fail,
             positions: false,
+            restarts: 0,
         }
     }
 }
@@ -407,10 +431,10 @@ impl Rig {
                 max_unacknowledged: setup.limit,
             },
             restart: RestartDefinition {
-                max: 0,
+                max: setup.restarts,
                 within: Duration::from_secs(60),
-                backoff_min: Duration::from_secs(1),
-                backoff_max: Duration::from_secs(1),
+                backoff_min: Duration::from_millis(10),
+                backoff_max: Duration::from_millis(10),
             },
             on_error: setup.on_error,
             batch_rows: 256,

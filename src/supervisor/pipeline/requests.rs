@@ -162,6 +162,7 @@ impl Handler<Leave> for Pipeline {
 
     fn handle(&mut self, _: Leave, ctx: &mut Self::Context) {
         self.makings.board.remove(self.makings.slot);
+        self.makings.pool.leave(self.makings.slot);
         self.makings.vitals.metrics.forget();
         ctx.terminate();
     }
