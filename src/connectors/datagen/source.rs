@@ -23,6 +23,8 @@ use crate::{
 const PULL_BYTES: u64 = 1 << 20;
 /// How far behind its schedule a pipeline may be and still catch up.
 const BEHIND: Duration = Duration::from_secs(1);
+/// The longest a poll waits: for one row, at one row a second.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// Rows made up.
 #[derive(Debug)]
@@ -137,6 +139,10 @@ impl Reader for DatagenReader {
         };
         let messages = if rows.is_empty() { Vec::new() } else { vec![message] };
         Ok(Polled { messages, position: Some(rows.end), end: rows.end >= self.end })
+    }
+
+    fn patience(&self) -> Duration {
+        LONGEST_WAIT
     }
 }
 
