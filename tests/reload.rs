@@ -149,6 +149,44 @@ fn a_secret_that_has_another_value_is_a_change_and_is_not_told() {
     }
 }
 
+#[test]
+fn a_finished_pipeline_that_is_restarted_or_changed_is_finished_again_and_writes_nothing_more() {
+    let mut place = Place::new();
+    let out = place.path("out");
+    let definition = |interval: &str| {
+        format!(
+            "source:
+  connector: datagen
+  number-of-rows: 20
+  fields.n.kind: sequence
+  fields.n.start: 1
+  fields.n.end: 20
+  schema: {{ n: INT }}
+sink: {{ connector: filesystem, path: {}, format: json }}
+checkpoint: {{ interval: {interval} }}
+",
+            out.display()
+        )
+    };
+    place.define("bounded", &definition("10min"));
+    let mut supervisor = place.run();
+    let first = supervisor.wait_for_state("bounded", "finished");
+    assert_eq!(part(&first, &["generation", "last_error"]), [&json!(1), &Value::Null]);
+    let again = |generation: u64| {
+        until(SOON, "it is finished again", || {
+            supervisor.pipeline("bounded").filter(|now| now["state"] == "finished" && now["generation"] == generation)
+        })
+    };
+    supervisor.process.signal_with("RTMIN+1", 1);
+    again(2);
+    place.define("bounded", &definition("5min"));
+    assert_eq!(reload(&supervisor, 1)["changed"], json!(["bounded"]));
+    again(3);
+    assert_eq!(get(&supervisor.address, "/readyz").unwrap().0, 200);
+    assert_eq!(supervisor.stop(), 0);
+    assert_eq!(lines(&out), all_to(20));
+}
+
 #[cfg(feature = "failpoints")]
 mod failures {
     use super::*;

@@ -6,7 +6,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{Claim, Plan, REGISTRY, filesystem, mns, resolve};
+use super::{Claim, Plan, REGISTRY, datagen, filesystem, mns, resolve};
 use crate::{
     definition::{self, At, Diagnostic, Environment, PipelineDefinition},
     model::PipelineName,
@@ -63,7 +63,11 @@ fn read(
 }
 
 fn claims(definition: &PipelineDefinition, plan: &Plan) -> Vec<Claim> {
-    let mut claims = vec![Claim::Name(plan.name.clone()), Claim::Queue(plan.source_identity.clone())];
+    let mut claims = vec![Claim::Name(plan.name.clone())];
+    // Rows that are made up are not taken from anyone.
+    if definition.source.connector != datagen::TABLE.name {
+        claims.push(Claim::Queue(plan.source_identity.clone()));
+    }
     if definition.sink.connector == filesystem::TABLE.name {
         claims.push(Claim::Folder(real_path(Path::new(&plan.sink_identity.target))));
     }

@@ -2,6 +2,7 @@
 //! units, substitution and secrets. Knows no connector; `connectors::resolve` types what is read here.
 
 mod check;
+mod column_options;
 mod diagnostics;
 mod endpoint;
 mod folder;
@@ -17,6 +18,7 @@ mod substitute;
 mod units;
 mod values;
 
+pub use column_options::ColumnOptions;
 pub use diagnostics::{Diagnostic, MASK, Report, Severity, Style};
 pub use endpoint::{At, Endpoint, FormatDefinition, Role};
 pub use folder::{Discovered, discover};

@@ -27,7 +27,7 @@ impl fmt::Debug for Digest {
 }
 
 /// The options of a connector or format as texts, secrets masked or not.
-type Texts = fn(&Options) -> Vec<(&'static str, String)>;
+pub(super) type Texts = fn(&Options) -> Vec<(&'static str, String)>;
 
 impl PipelineDefinition {
     /// The definition as YAML: what it means once defaults are filled in and variables put in. Secrets read `***`.
@@ -92,6 +92,7 @@ fn endpoint(end: &Endpoint, texts: Texts) -> Value {
     let mut all = Mapping::new();
     all.insert("connector".into(), end.connector.into());
     all.extend(texts(&end.options).into_iter().map(|(name, value)| (name.into(), text(&value))));
+    all.extend(end.column_options.texts(texts).map(|(name, value)| (name.into(), text(&value))));
     if let Some(format) = &end.format {
         all.insert("format".into(), format.name.into());
         all.extend(texts(&format.options).into_iter().map(|(name, value)| (name.into(), text(&value))));

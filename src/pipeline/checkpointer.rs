@@ -75,6 +75,8 @@ pub struct Work {
     /// The ids of the epoch being committed, and their stamp.
     pending: Option<(Vec<Fingerprint>, u64)>,
     ending: Ending,
+    /// The source is at its end: once the last acknowledgement is answered, there is nothing left to do, ever.
+    finished: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,6 +125,7 @@ impl Work {
             snapshot_due: stored.deltas.snapshot_due(stored.ids.len()),
             pending: None,
             ending: Ending::No,
+            finished: false,
         }
     }
 }
@@ -153,13 +156,13 @@ impl Checkpointer {
             pipeline: self.pipeline.clone(),
             generation: self.generation,
             epoch: sealed.epoch,
-            positions: Default::default(),
+            positions: sealed.positions.clone(),
             tokens: sealed.tokens.clone(),
             added: sealed.disposed.clone(),
             removed: removed.clone(),
             snapshot: None,
             uptime_ms: stamp,
-            finished: false,
+            finished: self.is_finishing(),
         };
         let timeout = self.timeout;
         let mut unforgotten = std::mem::take(&mut self.work.unforgotten);
@@ -234,9 +237,14 @@ impl Checkpointer {
             }
             Ending::LastRecord => {
                 self.work.ending = Ending::Done;
-                self.reporter.event(Event::Drained);
+                self.reporter.event(if self.work.finished { Event::Finished } else { Event::Drained });
             }
         }
+    }
+
+    /// Whether a record made now says that the pipeline has finished for good.
+    fn is_finishing(&self) -> bool {
+        self.work.finished && self.work.ending == Ending::LastRecord
     }
 
     fn watch(&mut self, ctx: &mut Context<Self>) {
@@ -315,9 +323,10 @@ impl Handler<Sealed> for Checkpointer {
         match epoch {
             Some(sealed) => self.store(sealed, ctx),
             // Confirmed deletes alone are worth a record, or the ids would be remembered for ever.
-            None if !self.work.confirmed.is_empty() => {
+            None if !self.work.confirmed.is_empty() || self.is_finishing() => {
                 let epoch = self.work.last.next();
-                self.store(SealedEpoch { epoch, tokens: Vec::new(), disposed: Vec::new() }, ctx);
+                let nothing = SealedEpoch { epoch, tokens: vec![], disposed: vec![], positions: Default::default() };
+                self.store(nothing, ctx);
             }
             None => {
                 self.poller.do_send(NothingSealed);
@@ -370,7 +379,8 @@ impl Handler<CheckpointSoon> for Checkpointer {
 impl Handler<AllEnded> for Checkpointer {
     type Result = ();
 
-    fn handle(&mut self, _: AllEnded, _: &mut Self::Context) {
+    fn handle(&mut self, AllEnded { finished }: AllEnded, _: &mut Self::Context) {
+        self.work.finished = finished;
         self.work.ending = Ending::LastRows;
         self.begin();
     }

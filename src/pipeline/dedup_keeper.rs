@@ -40,10 +40,11 @@ impl DedupKeeper {
         let mut redelivered = Vec::new();
         let mut any = false;
         for message in &mut batch.messages {
-            match self.ids.see(message.fingerprint) {
+            let Some(id) = message.fingerprint else { continue };
+            match self.ids.see(id) {
                 Seen::New => continue,
                 Seen::OnTheWay => {}
-                Seen::Settled => redelivered.push(message.fingerprint),
+                Seen::Settled => redelivered.push(id),
             }
             message.disposition = Disposition::Duplicate;
             any = true;

@@ -79,7 +79,8 @@ pub fn open(seed: Seed) -> impl Future<Output = ()> {
         match prepared {
             // A pipeline that was removed meanwhile: nobody would hold what is wired here.
             Ok(_) if !reporter.to.connected() => {}
-            Ok(prepared) => reporter.event(Event::Running(wire(seed, prepared))),
+            Ok(Some(prepared)) => reporter.event(Event::Running(wire(seed, prepared))),
+            Ok(None) => reporter.event(Event::Finished),
             Err(fault) => reporter.fault(START, fault),
         }
     })
@@ -94,7 +95,8 @@ struct Prepared {
     sink: Box<dyn Sink>,
 }
 
-async fn prepare(seed: &Seed) -> Result<Prepared, Fault> {
+/// `None`: an earlier generation has finished for good.
+async fn prepare(seed: &Seed) -> Result<Option<Prepared>, Fault> {
     let plan = &seed.plan;
     let (vitals, reporter) = (&seed.vitals, &seed.reporter);
     // Durable before anything is committed or acknowledged: from here on a word of an older generation is refused.
@@ -109,12 +111,16 @@ async fn prepare(seed: &Seed) -> Result<Prepared, Fault> {
         generation: stored.generation,
     };
     let sink = recover_sink(seed, &stored, context).await?;
+    if stored.finished {
+        return Ok(None);
+    }
     let source = (plan.source)()?;
     let deadline = source.patience() + timeout;
     let lanes = retrying(vitals, reporter, "open", deadline, None, || source.lanes()).await?;
     let [lane] = <[LaneId; 1]>::try_from(lanes)
         .map_err(|lanes| Fault::never(FaultKind::Bug, format!("{} lanes, but a queue service has one", lanes.len())))?;
-    let opened = retrying(vitals, reporter, "open", deadline, None, || source.open(&lane)).await?;
+    let resume = stored.positions.get(&lane).copied();
+    let opened = retrying(vitals, reporter, "open", deadline, None, || source.open(&lane, resume)).await?;
     if let Some(visibility) = opened.facts.visibility_timeout
         && visibility <= plan.checkpoint.interval
     {
@@ -128,7 +134,7 @@ async fn prepare(seed: &Seed) -> Result<Prepared, Fault> {
             "the queue's visibility timeout should be longer than the checkpoint interval: {meanwhile}"
         );
     }
-    Ok(Prepared { stored, lane, opened, format: (plan.decoder)()?, sink })
+    Ok(Some(Prepared { stored, lane, opened, format: (plan.decoder)()?, sink }))
 }
 
 /// Commits what a crash left uncommitted: each token with the sink it names, even if the definition has changed.
@@ -197,7 +203,7 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         reporter: reporter.clone(),
         vitals: Arc::clone(&vitals),
         span: span(sink_writer::NAME),
-        work: sink_writer::Work::default(),
+        work: sink_writer::Work::new(&lane, opened.position),
     };
     children.push(child::start(who(sink_writer::NAME), sink_writer, actor));
 

@@ -4,7 +4,7 @@
 //! durable, the epoch holds exactly what that stands for.
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     sync::Arc,
     time::Duration,
 };
@@ -54,17 +54,27 @@ pub struct SinkWriter {
 pub struct Work {
     queue: VecDeque<Operation>,
     disposed: Vec<Fingerprint>,
+    positions: BTreeMap<LaneId, u64>,
     written: u64,
     /// Where the last batch of each lane ended.
     ends: HashMap<LaneId, u64>,
     poisoned: bool,
+    /// A lane was told to stop before its end.
+    stopped: bool,
+}
+
+impl Work {
+    /// Nothing written yet; the first batch of `lane` begins at its position, if it has one.
+    pub fn new(lane: &LaneId, position: Option<u64>) -> Self {
+        Self { ends: position.map(|at| (lane.clone(), at)).into_iter().collect(), ..Self::default() }
+    }
 }
 
 enum Operation {
     Write(Batch),
     Seal(Epoch),
     Commit(Vec<Token>),
-    End(LaneId),
+    End(End),
 }
 
 /// What an operation in flight brings back beside the sink.
@@ -96,8 +106,7 @@ impl SinkWriter {
             Operation::Write(batch) => {
                 self.check_gap(&batch)?;
                 if batch.rows.num_rows() == 0 {
-                    self.written(batch, Vec::new());
-                    return Ok(());
+                    return self.written(batch, Vec::new());
                 }
                 let rows = self.shape.apply(&batch.rows)?;
                 self.run(ctx, async move |sink, calls| write(sink, calls, batch, rows).await);
@@ -111,10 +120,11 @@ impl SinkWriter {
                 let result = commit(&mut sink, &calls, &tokens).await;
                 (sink, result)
             }),
-            Operation::End(lane) => {
+            Operation::End(End { lane, finished }) => {
                 self.lanes.remove(&lane);
+                self.work.stopped |= !finished;
                 if self.lanes.is_empty() {
-                    self.checkpointer.do_send(AllEnded);
+                    self.checkpointer.do_send(AllEnded { finished: !self.work.stopped });
                 }
             }
         }
@@ -131,11 +141,16 @@ impl SinkWriter {
         let run = async move { operation(sink, calls).await };
         ctx.spawn(wrap_future(run.instrument(self.span.clone())).map(|(sink, result), writer: &mut Self, ctx| {
             writer.sink = Some(sink);
-            match result {
-                Ok(Done::Written(batch, refused)) => writer.written(batch, refused),
-                Ok(Done::Prepared(epoch, token)) => writer.seal(epoch, token),
-                Ok(Done::Committed) => writer.checkpointer.do_send(Committed),
-                Err(fault) => return writer.fail(fault, ctx),
+            let done = result.and_then(|done| {
+                match done {
+                    Done::Written(batch, refused) => writer.written(batch, refused)?,
+                    Done::Prepared(epoch, token) => writer.seal(epoch, token),
+                    Done::Committed => writer.checkpointer.do_send(Committed),
+                }
+                Ok(())
+            });
+            if let Err(fault) = done {
+                return writer.fail(fault, ctx);
             }
             writer.pump(ctx);
         }));
@@ -151,12 +166,16 @@ impl SinkWriter {
                     batch.lane
                 ),
             )),
+            _ if batch.range.end < begins_at => Err(Fault::restart(
+                FaultKind::Bug,
+                format!("lane {}: a batch goes from {begins_at} back to {}", batch.lane, batch.range.end),
+            )),
             _ => Ok(()),
         }
     }
 
-    /// The write has returned: its messages belong to the open epoch now.
-    fn written(&mut self, batch: Batch, refused: Vec<RowReject>) {
+    /// The write has returned: its messages and its position belong to the open epoch now.
+    fn written(&mut self, batch: Batch, refused: Vec<RowReject>) -> Result<(), Fault> {
         self.work.written += batch.rows.num_rows() as u64;
         self.vitals.metrics.rows_written.inc_by(batch.rows.num_rows().saturating_sub(refused.len()) as u64);
         let mut reasons: HashMap<u32, String> = batch.rejects.into_iter().map(|r| (r.message, r.reason)).collect();
@@ -171,40 +190,48 @@ impl SinkWriter {
             }
             let reason = u32::try_from(index).ok().and_then(|index| reasons.get(&index));
             if let Some(reason) = reason
-                && !self.reject(&message.id, reason)
+                && let Err(poison) = self.reject(&message.id, reason)
             {
+                // The position may not pass the poison, and what comes after it would be written again: so nothing
+                // of the open epoch may last.
+                if batch.position.is_some() {
+                    return Err(poison);
+                }
+                if !self.work.poisoned {
+                    self.work.poisoned = true;
+                    self.reporter.event(Event::Hopeless { actor: NAME, fault: poison });
+                }
                 continue;
             }
-            self.work.disposed.push(message.fingerprint);
+            self.work.disposed.extend(message.fingerprint);
         }
+        self.work.positions.extend(batch.position.map(|position| (batch.lane, position)));
+        Ok(())
     }
 
-    /// Answers whether the message is disposed of by being skipped.
-    fn reject(&mut self, id: &str, reason: &str) -> bool {
+    /// `Ok`: the message is disposed of by being skipped.
+    fn reject(&self, id: &str, reason: &str) -> Result<(), Fault> {
         self.vitals.metrics.rejects.inc();
         let _in_span = self.span.enter();
         match self.on_error {
             OnError::Skip => {
                 tracing::warn!(message_id = id, reason, "skipped a message");
-                true
+                Ok(())
             }
             OnError::Fail => {
                 tracing::error!(message_id = id, reason, "a message cannot be processed");
-                if !self.work.poisoned {
-                    self.work.poisoned = true;
-                    let text = format!("message {id} cannot be processed: {reason} (on_error: fail)");
-                    self.reporter.event(Event::Hopeless { actor: NAME, fault: Fault::never(FaultKind::Poison, text) });
-                }
-                false
+                let text = format!("message {id} cannot be processed: {reason} (on_error: fail)");
+                Err(Fault::never(FaultKind::Poison, text))
             }
         }
     }
 
     fn seal(&mut self, epoch: Epoch, token: Option<Token>) {
         let disposed = std::mem::take(&mut self.work.disposed);
+        let positions = std::mem::take(&mut self.work.positions);
         self.work.written = 0;
-        let sealed = SealedEpoch { epoch, tokens: token.into_iter().collect(), disposed };
-        let empty = sealed.disposed.is_empty() && sealed.tokens.is_empty();
+        let sealed = SealedEpoch { epoch, tokens: token.into_iter().collect(), disposed, positions };
+        let empty = sealed.disposed.is_empty() && sealed.tokens.is_empty() && sealed.positions.is_empty();
         self.checkpointer.do_send(Sealed { epoch: (!empty).then_some(sealed) });
     }
 
@@ -315,7 +342,7 @@ impl Handler<Commit> for SinkWriter {
 impl Handler<End> for SinkWriter {
     type Result = ();
 
-    fn handle(&mut self, End(lane): End, ctx: &mut Self::Context) {
-        self.push(Operation::End(lane), ctx);
+    fn handle(&mut self, end: End, ctx: &mut Self::Context) {
+        self.push(Operation::End(end), ctx);
     }
 }

@@ -12,7 +12,7 @@ use super::{
     wire::{self, Delivery},
 };
 use crate::{
-    connector::{Acknowledged, Acknowledger, Opened, QueueFacts, Reader, Source},
+    connector::{Acknowledged, Acknowledger, Opened, Polled, QueueFacts, Reader, Source},
     definition::{At, Diagnostic, Endpoint, Options},
     model::{Body, Fault, FaultKind, LaneId, Message, MetaValue, Receipt, SourceIdentity},
 };
@@ -135,7 +135,7 @@ impl Source for MnsSource {
         SourceIdentity(format!("mns {} {}", normalised(&self.endpoint), self.settings.queue))
     }
 
-    async fn open(&self, _lane: &LaneId) -> Result<Opened, Fault> {
+    async fn open(&self, _lane: &LaneId, _: Option<u64>) -> Result<Opened, Fault> {
         let client = Client::new(self.endpoint.as_str(), self.credentials.clone())?;
         let attributes = client.queue_attributes(&self.settings.queue).await?;
         let seconds = |value: Option<u32>| value.map(|seconds| Duration::from_secs(seconds.into()));
@@ -155,6 +155,7 @@ impl Source for MnsSource {
             reader: Arc::new(reader),
             acknowledger: Arc::new(acknowledger),
             concurrency: self.concurrency,
+            position: None,
             facts,
         })
     }
@@ -176,10 +177,11 @@ struct MnsReader {
 
 #[async_trait]
 impl Reader for MnsReader {
-    async fn poll(&self) -> Result<Vec<Message>, Fault> {
+    async fn poll(&self) -> Result<Polled, Fault> {
         let Settings { queue, batch_size, wait_seconds, .. } = &self.settings;
         let Received { messages, answered_ms } = self.client.receive(queue, *batch_size, *wait_seconds).await?;
-        messages.into_iter().map(|delivery| self.message(delivery, answered_ms)).collect()
+        let messages = messages.into_iter().map(|delivery| self.message(delivery, answered_ms));
+        Ok(messages.collect::<Result<Vec<_>, _>>()?.into())
     }
 
     fn patience(&self) -> Duration {

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::service::Service;
 use crate::{
-    connector::{Acknowledged, Acknowledger, Opened, QueueFacts, Reader, RowReject, Sink, Source},
+    connector::{Acknowledged, Acknowledger, Opened, Polled, QueueFacts, Reader, RowReject, Sink, Source},
     connectors::{Plan, RowShape},
     definition::{CheckpointDefinition, Digest, OnError, RestartDefinition},
     formats::{Decoded, Decoder},
@@ -149,11 +149,11 @@ impl Source for Script {
         SourceIdentity("script".to_owned())
     }
 
-    async fn open(&self, _: &LaneId) -> Result<Opened, Fault> {
+    async fn open(&self, _: &LaneId, _: Option<u64>) -> Result<Opened, Fault> {
         self.0.gate("open").await;
         let link = || Arc::new(Script(Arc::clone(&self.0), self.1));
         let facts = QueueFacts { visibility_timeout: Some(self.1.visibility), retention: None };
-        Ok(Opened { reader: link(), acknowledger: link(), concurrency: self.1.concurrency, facts })
+        Ok(Opened { reader: link(), acknowledger: link(), concurrency: self.1.concurrency, position: None, facts })
     }
 
     async fn lanes(&self) -> Result<Vec<LaneId>, Fault> {
@@ -163,17 +163,17 @@ impl Source for Script {
 
 #[async_trait]
 impl Reader for Script {
-    async fn poll(&self) -> Result<Vec<SourceMessage>, Fault> {
+    async fn poll(&self) -> Result<Polled, Fault> {
         self.0.state().polled += 1;
         let served = self.0.state().service.as_mut().map(Service::receive);
         if let Some((messages, pause)) = served {
             tokio::time::sleep(pause).await;
-            return Ok(messages);
+            return Ok(messages.into());
         }
         loop {
             let next = self.0.state().polls.pop_front();
             match next {
-                Some(scripted) => return scripted.answer().await,
+                Some(scripted) => return scripted.answer().await.map(Polled::from),
                 None => self.0.polls.notified().await,
             }
         }

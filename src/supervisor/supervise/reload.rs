@@ -52,7 +52,10 @@ impl Supervisor {
         let Some(mut reloading) = self.reloading.take() else { return };
         let members = match loaded {
             Ok(members) => members,
-            Err(error) => Err(format!("reading the definitions: {:?}", ExitReason::of(Err(error)))),
+            Err(error) => Err(match ExitReason::of(Err(error)) {
+                ExitReason::Panicked(text) => format!("reading the definitions panicked: {text}"),
+                ExitReason::Stopped | ExitReason::Cancelled => "reading the definitions was cut off".to_owned(),
+            }),
         };
         match members {
             Ok(members) => {

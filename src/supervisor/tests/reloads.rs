@@ -2,7 +2,11 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Mutex, mpsc},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
 };
 
 use actix::prelude::*;
@@ -137,6 +141,24 @@ fn definitions_that_cannot_be_listed_change_nothing() {
         let report = reloaded(&supervision, 1).await;
         assert_eq!(report.error.as_deref(), Some("the folder is gone"));
         assert_eq!(status(&supervision).map(|p| (p.state, p.generation)), Some((State::Running, Some(1))));
+        assert_eq!(supervision.stop().await, Stopped::Drained);
+    });
+}
+
+#[test]
+fn a_panic_while_definitions_are_read_fails_that_reload_and_the_next_one_works() {
+    run(Setup::default(), async |rig| {
+        let panicked = AtomicBool::new(false);
+        let load: Load = Arc::new(move || {
+            assert!(panicked.swap(true, Ordering::SeqCst), "on purpose");
+            Err("read".to_owned())
+        });
+        let supervision = start(vec![member(rig.plan())], settings(rig, load));
+        supervision.handle.reload();
+        let error = reloaded(&supervision, 1).await.error;
+        assert_eq!(error.as_deref(), Some("reading the definitions panicked: on purpose"));
+        supervision.handle.reload();
+        assert_eq!(reloaded(&supervision, 2).await.error.as_deref(), Some("read"));
         assert_eq!(supervision.stop().await, Stopped::Drained);
     });
 }
