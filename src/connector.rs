@@ -147,6 +147,17 @@ pub trait Sink: Send {
     async fn commit(&mut self, token: &Token) -> Result<(), Fault>;
 }
 
+/// What has become of output that was prepared, seen from outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It is still there and can be committed; where it is.
+    Waiting(String),
+    /// It has been committed.
+    Committed,
+    /// Neither: what it was prepared in is gone, or nothing here can commit it.
+    Gone,
+}
+
 /// Who a sink's generation is: part of every name it gives to something outside.
 #[derive(Debug, Clone)]
 pub struct SinkContext {

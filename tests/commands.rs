@@ -70,7 +70,7 @@ fn a_lock_that_names_a_process_which_does_not_hold_it_gets_no_signal() {
     let mut stranger = Process(std::process::Command::new("sleep").arg("600").spawn().unwrap());
     fs::write(dir.path().join("lock"), format!("{{\"pid\":{},\"address\":\"127.0.0.1:9\"}}", stranger.pid())).unwrap();
     for verb in [&["restart", "q"][..], &["reload"], &["status"]] {
-        refused(&ask(dir.path(), verb), 69, &["not a process that can be seen from here", &stranger.pid().to_string()]);
+        refused(&ask(dir.path(), verb), 69, &["which cannot be seen from here", &stranger.pid().to_string()]);
     }
     assert!(stranger.0.try_wait().unwrap().is_none());
 }
@@ -141,7 +141,7 @@ fn a_restart_past_its_deadline_names_the_state() {
     refused(
         &ask(&state, &["restart", "q", "--deadline", "300ms"]),
         123,
-        &["q: not restarted within 300ms", "draining"],
+        &["q: does not run again within 300ms", "draining"],
     );
     // One that waits longer does not make it two restarts, though it sends more than once.
     let output = ask(&state, &["restart", "q"]);

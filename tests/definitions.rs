@@ -122,7 +122,8 @@ fn five_mistakes_are_all_told_each_at_its_place() {
         [
             "2:1: error: the required option `region` is missing from `source`; expected `region: ...`, a text that is \
              not empty",
-            "5:3: error: `source` has no option `queuename`; did you mean `queueName`?",
+            "5:3: error: `source` has no option `queuename`, and the required option `queueName` is missing; did you mean \
+             `queueName`?",
             "10:14: error: `batchSize` is `17`; expected an integer from 1 to 16",
             "15:20: error: found `BIGNIT` in the type of column `ossObjectSize`; expected a type such as STRING, BIGINT \
              or TIMESTAMP(3); did you mean `BIGINT`?",

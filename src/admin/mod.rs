@@ -5,7 +5,13 @@ use std::{
     net::{SocketAddr, TcpListener},
 };
 
-use actix_web::{App, HttpResponse, HttpServer, Responder, dev::ServerHandle, http::header::ContentType, web};
+use actix_web::{
+    App, FromRequest, Handler, HttpResponse, HttpServer, Resource, Responder,
+    dev::ServerHandle,
+    guard,
+    http::header::{ALLOW, ContentType},
+    web,
+};
 
 use crate::supervisor::Handle;
 
@@ -35,12 +41,12 @@ pub fn serve(listener: TcpListener, handle: Handle) -> io::Result<Admin> {
     let server = HttpServer::new(move || {
         App::new()
             .app_data(web::Data::new(handle.clone()))
-            .route("/", web::get().to(index))
-            .route("/metrics", web::get().to(metrics))
-            .route("/healthz", web::get().to(healthz))
-            .route("/readyz", web::get().to(readyz))
-            .route("/api/pipelines", web::get().to(pipelines))
-            .route("/api/reload", web::get().to(reload))
+            .service(read_only("/", index))
+            .service(read_only("/metrics", metrics))
+            .service(read_only("/healthz", healthz))
+            .service(read_only("/readyz", readyz))
+            .service(read_only("/api/pipelines", pipelines))
+            .service(read_only("/api/reload", reload))
     })
     .workers(1)
     .disable_signals()
@@ -50,6 +56,21 @@ pub fn serve(listener: TcpListener, handle: Handle) -> io::Result<Admin> {
     let handle = server.handle();
     actix_web::rt::spawn(server);
     Ok(Admin { address, handle })
+}
+
+/// A path that answers GET, HEAD (the same without the body), and tells every other method so.
+fn read_only<F, Args>(path: &str, handler: F) -> Resource
+where
+    F: Handler<Args>,
+    F::Output: Responder + 'static,
+    Args: FromRequest + 'static,
+{
+    let reads = guard::Any(guard::Get()).or(guard::Head());
+    web::resource(path).route(web::route().guard(reads).to(handler)).default_service(web::to(not_allowed))
+}
+
+async fn not_allowed() -> impl Responder {
+    HttpResponse::MethodNotAllowed().insert_header((ALLOW, "GET, HEAD")).body("this is read only: GET or HEAD\n")
 }
 
 async fn index() -> impl Responder {

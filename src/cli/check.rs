@@ -1,8 +1,9 @@
 //! `queuewarden check`: are these definitions valid?
 
 use std::{
+    fs,
     io::{self, IsTerminal, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use clap::Args;
@@ -45,6 +46,10 @@ pub fn run(args: &CheckArgs) -> Exit {
         Report::Line => Style::Line,
         Report::Full => style_of_stderr(),
     };
+    if let Err(reason) = check_secrets_dir(args.secrets_dir.as_deref()) {
+        eprintln!("error: {reason}");
+        return Exit::NoInput;
+    }
     match check(args, style) {
         Ok(exit) => exit,
         Err(error) => {
@@ -52,6 +57,17 @@ pub fn run(args: &CheckArgs) -> Exit {
             Exit::System
         }
     }
+}
+
+/// Whether the folder of secrets, if there is to be one, is there: else each secret would be missing by itself.
+pub(super) fn check_secrets_dir(dir: Option<&Path>) -> Result<(), String> {
+    let Some(dir) = dir else { return Ok(()) };
+    let why = match fs::metadata(dir) {
+        Ok(meta) if meta.is_dir() => return Ok(()),
+        Ok(_) => "it is not a folder".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(format!("--secrets-dir {}: {why}", dir.display()))
 }
 
 /// In colour where a person looks, unless `NO_COLOR` asks for none.

@@ -14,7 +14,7 @@ pub enum Exit {
     Usage = 64,
     /// The state store cannot be read (EX_DATAERR).
     StoreUnreadable = 65,
-    /// A path or pipeline given is not there, or a path holds no definition (EX_NOINPUT).
+    /// What is named is not there: a path, a definition in it, a pipeline's state (EX_NOINPUT).
     NoInput = 66,
     /// No supervisor runs on the state directory, or none that can be reached from here (EX_UNAVAILABLE).
     NoSupervisor = 69,
@@ -22,6 +22,8 @@ pub enum Exit {
     Software = 70,
     /// The address to listen on cannot be bound, or another thing the system denies (EX_OSERR).
     System = 71,
+    /// A change to a stored state was refused: output is pending, or the name is taken (EX_CANTCREAT).
+    Refused = 73,
     /// The state store failed while running; nothing after that could be believed (EX_IOERR).
     StoreFailed = 74,
     /// Another supervisor holds the state directory (EX_TEMPFAIL).
@@ -42,10 +44,11 @@ Exit codes:
     1  a pipeline was restarted, and is failed again
    64  the command line cannot be understood
    65  the state store cannot be read
-   66  a path or a pipeline is not there, or a path holds no definition
+   66  what is named is not there: a path, a definition in it, a pipeline, or its state
    69  no supervisor is running on the state directory, or it cannot be reached
    70  too many threads are blocked at once, or the supervisor itself failed
    71  an address cannot be bound, or another thing the system denies
+   73  `state` refused a change: output is pending, or the new name is taken
    74  the state store failed while running
    75  another supervisor holds the state directory
    78  a definition is not valid

@@ -11,6 +11,7 @@ mod reload;
 mod restart;
 mod run;
 mod signals;
+mod state;
 mod status;
 
 use std::time::Duration;
@@ -60,6 +61,9 @@ enum Verb {
     Status(status::Args),
     /// Check definitions and show every mistake, without running anything.
     Check(check::CheckArgs),
+    /// Look at, forget or rename what pipelines have stored, while no supervisor runs.
+    #[command(subcommand)]
+    State(state::Verb),
     /// Serve queues that behave as Alibaba MNS does, for tests and trials.
     Emulator(emulator::EmulatorArgs),
     /// Emulator, producer and two pipelines in one process, to look at.
@@ -100,6 +104,7 @@ pub fn main() -> Exit {
         Verb::Reload(args) => uncaught(signals, || reload::run(&args)),
         Verb::Status(args) => uncaught(signals, || status::run(&args)),
         Verb::Check(args) => uncaught(signals, || check::run(&args)),
+        Verb::State(verb) => uncaught(signals, || state::run(verb)),
     }
 }
 

@@ -77,7 +77,12 @@ async fn restart(args: &Args) -> Result<Exit, Refused> {
         }
         if begun.elapsed() >= args.deadline {
             for one in awaited.iter().filter(|one| one.outcome.is_none()) {
-                eprintln!("error: {}: not restarted within {:?}: {}", one.before.name, args.deadline, one.now.words());
+                eprintln!(
+                    "error: {}: does not run again within {:?}: {}",
+                    one.before.name,
+                    args.deadline,
+                    one.now.words()
+                );
             }
             return Ok(Exit::RestartTimeout);
         }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::{
     Exit,
-    check::style_of_stderr,
+    check::{check_secrets_dir, style_of_stderr},
     signals::{Asks, Received, Signals},
     with_causes,
 };
@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long, env = "QUEUEWARDEN_SECRETS_DIR", value_name = "DIR")]
     secrets_dir: Option<PathBuf>,
     /// Do not start at all if a definition is not valid, or cannot be looked at.
-    #[arg(long, env = "QUEUEWARDEN_STRICT", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long, env = "QUEUEWARDEN_STRICT", value_parser = parse_switch)]
     strict: bool,
     /// Seconds that a stop may take before what is unfinished is cut off (it is read again).
     #[arg(long, env = "QUEUEWARDEN_SHUTDOWN_DEADLINE", value_name = "SECONDS", default_value_t = 30)]
@@ -56,12 +56,25 @@ pub struct Args {
     #[arg(long, env = "QUEUEWARDEN_HUNG_THREADS_MAX", value_name = "N", default_value_t = 4)]
     hung_threads_max: u16,
     /// End with 0 as soon as every pipeline is finished; only bounded sources finish.
-    #[arg(long, env = "QUEUEWARDEN_EXIT_WHEN_FINISHED", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long, env = "QUEUEWARDEN_EXIT_WHEN_FINISHED", value_parser = parse_switch)]
     exit_when_finished: bool,
+}
+
+/// A switch that a variable may set too.
+fn parse_switch(text: &str) -> Result<bool, &'static str> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Ok(true),
+        "false" | "no" | "off" | "0" | "" => Ok(false),
+        _ => Err("expected true or false, yes or no, on or off, 1 or 0"),
+    }
 }
 
 /// Runs until a signal, or until something ends it.
 pub fn run(args: Args, signals: Signals) -> Exit {
+    if let Err(reason) = check_secrets_dir(args.secrets_dir.as_deref()) {
+        eprintln!("error: {reason}");
+        return Exit::NoInput;
+    }
     if !args.pipelines.is_dir() {
         eprintln!("error: --pipelines {}: not a folder", args.pipelines.display());
         return Exit::NoInput;
@@ -99,11 +112,12 @@ pub fn run(args: Args, signals: Signals) -> Exit {
     supervisor::block_on(serve(config, signals, |_, _| ()))
 }
 
-fn exit_of(error: &OpenError) -> Exit {
+pub(super) fn exit_of(error: &OpenError) -> Exit {
     match error {
         OpenError::Locked { .. } => Exit::LockHeld,
         OpenError::Io { .. } => Exit::System,
-        _ => Exit::StoreUnreadable,
+        OpenError::Missing { .. } => Exit::NoInput,
+        OpenError::Unreadable { .. } => Exit::StoreUnreadable,
     }
 }
 

@@ -11,7 +11,7 @@ mod resolve;
 
 pub use load::{Loaded, load};
 pub use plan::{Claim, Plan, RowShape};
-pub use resolve::{recover_elsewhere, resolve};
+pub use resolve::{fate, recover_elsewhere, resolve};
 
 use crate::{definition::Registry, formats};
 

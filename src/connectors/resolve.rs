@@ -8,7 +8,7 @@ use super::{
     print,
 };
 use crate::{
-    connector::{Sink, SinkContext, Source},
+    connector::{Fate, Sink, SinkContext, Source},
     definition::{At, Diagnostic, Endpoint, PipelineDefinition},
     formats::{self, Decoder},
     model::{Fault, FaultKind, SinkIdentity, SourceIdentity, Token},
@@ -154,4 +154,14 @@ pub async fn recover_elsewhere(sink: &SinkIdentity, tokens: &[Token], context: &
             sink.connector
         ),
     ))
+}
+
+/// What has become of the output that a token names, for whoever wants to give it up. Blocks, and touches nothing.
+/// What no connector here can commit is gone.
+pub fn fate(token: &Token) -> Fate {
+    if token.sink.connector == filesystem::TABLE.name {
+        // A token that cannot be read is never committed either.
+        return filesystem::fate(token).unwrap_or(Fate::Gone);
+    }
+    Fate::Gone
 }

@@ -142,13 +142,15 @@ pub(super) struct Keys<'a> {
 pub(super) fn check_keys(section: Section<'_>, keys: &Keys<'_>, report: &mut Report) -> Vec<&'static str> {
     let mut meant = Vec::new();
     let options = || keys.tables.iter().flat_map(|table| table.options.iter().map(|option| option.name));
+    let required = |name| keys.tables.iter().filter_map(|table| table.find(name)).any(|option| option.required);
     let known = || keys.words.iter().copied().chain(options());
     for entry in section.entries {
         let key = entry.key.value.as_str();
         if known().any(|name| name == key) || keys.columns.is_some_and(|table| is_of(table, key)) {
             continue;
         }
-        let mut diagnostic = Diagnostic::error(format!("`{}` has no option `{key}`", section.name)).at(entry.key.span);
+        let message = format!("`{}` has no option `{key}`", section.name);
+        let mut diagnostic = Diagnostic::error(message.clone()).at(entry.key.span);
         let prefix = format!("{key}.");
         let dotted = options().find(|name| name.starts_with(&prefix));
         if let Some(columns) = keys.columns {
@@ -168,6 +170,10 @@ pub(super) fn check_keys(section: Section<'_>, keys: &Keys<'_>, report: &mut Rep
             diagnostic = diagnostic.help(help);
         } else if let Some(near) = nearest(key, known()) {
             meant.push(near);
+            if section.get(near).is_none() && required(near) {
+                let message = format!("{message}, and the required option `{near}` is missing");
+                diagnostic = Diagnostic::error(message).at(entry.key.span);
+            }
             diagnostic = diagnostic.nearest(Some(near));
         } else {
             let of_columns = keys.columns.map(|table| format!("`{}.COLUMN.OPTION`", table.name));

@@ -65,6 +65,8 @@ pub struct Work {
     again: bool,
     /// Deletes confirmed, and ids expired, that the store still knows.
     confirmed: Vec<Fingerprint>,
+    /// The record in the store names tokens. They have been committed by the time a checkpoint is through.
+    tokens_stored: bool,
     /// Deletes recorded, of which the dedup-keeper may not have heard: Forget goes in band, behind everything handed
     /// on. A snapshot must not bring them back.
     unforgotten: FingerprintMap<()>,
@@ -114,6 +116,8 @@ impl Work {
         let now = Instant::now();
         Self {
             last: stored.epoch,
+            // The sink has recovered them before this generation began.
+            tokens_stored: !stored.tokens.is_empty(),
             live: stored.ids.len(),
             step: Step::Idle,
             progress: now,
@@ -189,6 +193,7 @@ impl Checkpointer {
 
     fn stored(&mut self, sealed: SealedEpoch, removed: Vec<Fingerprint>, stamp_ms: u64, recorded: &StoreRecorded) {
         self.work.last = sealed.epoch;
+        self.work.tokens_stored = !sealed.tokens.is_empty();
         self.work.live = (self.work.live + sealed.disposed.len()).saturating_sub(removed.len());
         self.work.snapshot_due = recorded.deltas.snapshot_due(self.work.live);
         self.work.unforgotten.extend(removed.iter().map(|id| (*id, ())));
@@ -245,6 +250,11 @@ impl Checkpointer {
     /// Whether a record made now says that the pipeline has finished for good.
     fn is_finishing(&self) -> bool {
         self.work.finished && self.work.ending == Ending::LastRecord
+    }
+
+    /// Whether this is the last record of a drain, and the store still names tokens.
+    fn closes(&self) -> bool {
+        self.work.ending == Ending::LastRecord && self.work.tokens_stored
     }
 
     fn watch(&mut self, ctx: &mut Context<Self>) {
@@ -322,8 +332,9 @@ impl Handler<Sealed> for Checkpointer {
     fn handle(&mut self, Sealed { epoch }: Sealed, ctx: &mut Self::Context) {
         match epoch {
             Some(sealed) => self.store(sealed, ctx),
-            // Confirmed deletes alone are worth a record, or the ids would be remembered for ever.
-            None if !self.work.confirmed.is_empty() || self.is_finishing() => {
+            // Confirmed deletes alone are worth a record, or the ids would be remembered for ever; and so is the end,
+            // or what a clean stop leaves behind would look like output that may not be committed.
+            None if !self.work.confirmed.is_empty() || self.is_finishing() || self.closes() => {
                 let epoch = self.work.last.next();
                 let nothing = SealedEpoch { epoch, tokens: vec![], disposed: vec![], positions: Default::default() };
                 self.store(nothing, ctx);

@@ -143,6 +143,32 @@ fn a_redelivery_after_a_given_up_delete_and_a_restart_is_recognised_and_its_dele
 }
 
 #[test]
+fn a_clean_stop_leaves_no_token_that_looks_pending() {
+    run(Setup { interval: QUICK, ..Setup::default() }, async |rig| {
+        let plan = rig.plan();
+        let stored = async || rig.state_dir.store().open_generation(&plan.name, &plan.source_identity).await.unwrap();
+        // Neither delete is confirmed, so that nothing but the tokens is left to be recorded.
+        for _ in 0..2 {
+            rig.world.state().deletes.push_back(Scripted::now(Ok(vec![Acknowledged::Unknown])));
+        }
+        let running = rig.open().await;
+        rig.world.deliver(vec![delivery(1, 1)]);
+        all_deleted(rig, 1).await;
+        running.drain().await;
+        assert_eq!(stored().await.tokens, []);
+
+        let running = rig.open().await;
+        rig.world.deliver(vec![delivery(2, 1)]);
+        all_deleted(rig, 2).await;
+        running.cut().await;
+        assert_eq!(stored().await.tokens.len(), 1, "after a cut it is not known to be committed");
+        // Which a start that finds nothing to do has seen to.
+        rig.open().await.drain().await;
+        assert_eq!(stored().await.tokens, []);
+    });
+}
+
+#[test]
 fn a_copy_that_a_poll_begun_before_the_delete_brings_late_is_recognised() {
     run(Setup { interval: QUICK, ..Setup::default() }, async |rig| {
         let (answer, late) = Scripted::gated(Ok(vec![delivery(1, 2)]));

@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
     sync::mpsc,
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::sync::watch;
@@ -51,6 +51,12 @@ pub enum OpenError {
         pid: Option<u32>,
         /// Its HTTP address, if it has one yet.
         address: Option<String>,
+    },
+    /// There is no state there.
+    #[error("there is no state in {}: no supervisor has used that directory", dir.display())]
+    Missing {
+        /// The directory.
+        dir: PathBuf,
     },
     /// What is there is damaged, foreign or of another version. Nothing has been deleted.
     #[error(
@@ -96,14 +102,7 @@ impl StateDir {
         create_durably(&dir)?;
         let lock = take_lock(&dir)?;
         write_holder(&lock, None).map_err(io("write", &dir.join("lock")))?;
-        let path = dir.join("store");
-        create_durably(&path)?;
-        let mut disk = open_disk(&dir, &path)?;
-        let incarnation = identify(&dir, &mut disk)?;
-        sync_files(&path)?;
-        sync_dir(&path.join("blobs"))?;
-        sync_dir(&path)?;
-        sync_dir(&dir)?;
+        let (disk, incarnation) = open_store(&dir)?;
 
         let (commands, received) = mpsc::channel();
         let (failed, failure) = watch::channel(None);
@@ -149,6 +148,32 @@ impl Drop for StateDir {
     }
 }
 
+/// Takes the lock of a directory that some supervisor has used, and opens its database. Creates nothing.
+pub(super) fn open_stopped(dir: &Path) -> Result<(PathBuf, SledDisk, File), OpenError> {
+    let dir = std::path::absolute(dir).map_err(io("find", dir))?;
+    if !dir.join("incarnation").exists() && !dir.join("store/db").exists() {
+        return Err(OpenError::Missing { dir });
+    }
+    let lock = take_lock(&dir)?;
+    // What it says is of a supervisor that has ended, and nobody should send a signal to that process, or to this one.
+    lock.set_len(0).map_err(io("write", &dir.join("lock")))?;
+    let (disk, _) = open_store(&dir)?;
+    Ok((dir, disk, lock))
+}
+
+/// Opens or creates the database of a locked directory, durable in its folder.
+fn open_store(dir: &Path) -> Result<(SledDisk, String), OpenError> {
+    let path = dir.join("store");
+    create_durably(&path)?;
+    let mut disk = open_disk(dir, &path)?;
+    let incarnation = identify(dir, &mut disk)?;
+    sync_files(&path)?;
+    sync_dir(&path.join("blobs"))?;
+    sync_dir(&path)?;
+    sync_dir(dir)?;
+    Ok((disk, incarnation))
+}
+
 fn io<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> OpenError + 'a {
     move |source| OpenError::Io { what, path: path.to_owned(), source }
 }
@@ -175,12 +200,26 @@ fn write_holder(lock: &File, address: Option<&str>) -> io::Result<()> {
     lock.write_all_at(&text, 0)
 }
 
+/// How long the database may still be held although our own lock is not: sled's threads let go of its file only after
+/// they have finished what they were given, and nothing waits for them when a database is closed.
+const LET_GO: Duration = Duration::from_secs(1);
+
 fn open_disk(dir: &Path, path: &Path) -> Result<SledDisk, OpenError> {
     let unreadable = |reason: String| OpenError::Unreadable { dir: dir.to_owned(), reason };
-    match catch_unwind(AssertUnwindSafe(|| SledDisk::open(path))) {
+    let is_held = |error: &io::Error| error.to_string().contains("could not acquire lock");
+    let begun = Instant::now();
+    let opened = loop {
+        match catch_unwind(AssertUnwindSafe(|| SledDisk::open(path))) {
+            Ok(Err(sled::Error::Io(error))) if is_held(&error) && begun.elapsed() < LET_GO => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            opened => break opened,
+        }
+    };
+    match opened {
         Ok(Ok(disk)) => Ok(disk),
         // Somebody without our lock, or whose lock file was removed.
-        Ok(Err(sled::Error::Io(error))) if error.to_string().contains("could not acquire lock") => {
+        Ok(Err(sled::Error::Io(error))) if is_held(&error) => {
             Err(OpenError::Locked { dir: dir.to_owned(), pid: None, address: None })
         }
         Ok(Err(sled::Error::Io(error))) if is_of_the_system(&error) => Err(io("open the database in", path)(error)),
@@ -198,8 +237,10 @@ fn is_of_the_system(error: &io::Error) -> bool {
 fn identify(dir: &Path, disk: &mut SledDisk) -> Result<String, OpenError> {
     let unreadable = |reason: String| OpenError::Unreadable { dir: dir.to_owned(), reason };
     let marker = dir.join("incarnation");
-    let expected = match fs::read_to_string(&marker) {
-        Ok(text) => Some(text.trim().to_owned()),
+    let expected = match fs::read(&marker) {
+        Ok(bytes) => Some(parse_incarnation(&bytes).ok_or_else(|| {
+            unreadable("the file `incarnation` in it does not hold 16 lower-case hexadecimal digits".to_owned())
+        })?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(io("read", &marker)(error)),
     };
@@ -225,6 +266,12 @@ fn identify(dir: &Path, disk: &mut SledDisk) -> Result<String, OpenError> {
             Ok(incarnation)
         }
     }
+}
+
+fn parse_incarnation(marker: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(marker).ok()?.trim();
+    let valid = text.len() == 16 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    valid.then(|| text.to_owned())
 }
 
 /// What a database begins with.

@@ -1,7 +1,12 @@
 //! The database behind the store. sled is pinned to an old release whose successor has another disk format, so
 //! what the store asks of it is kept small enough to be answered by something else.
 
-use std::{error::Error, fs::File, path::Path};
+use std::{
+    error::Error,
+    fs::{self, File},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
 
 /// Why the database cannot do what it was asked to.
 pub(super) type DiskError = Box<dyn Error + Send + Sync>;
@@ -19,11 +24,11 @@ pub(super) type Each<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), DiskError> + 'a
 pub(super) trait Disk: Send {
     /// Hands every entry whose key begins with `prefix` to `each`, in the order of keys.
     fn scan(&self, prefix: &[u8], each: &mut Each<'_>) -> Result<(), DiskError>;
-    /// Makes all changes or, should the process or the power end, none.
+    /// Makes all changes or, should the process or the power end, none. Of two changes of one key the later counts.
     fn apply(&mut self, changes: Vec<Change>) -> Result<(), DiskError>;
     /// Hands everything applied to the operating system.
     fn flush(&mut self) -> Result<(), DiskError>;
-    /// Returns once everything flushed is on the disk.
+    /// Returns once everything flushed is on the disk, where the next process will look for it.
     fn sync(&mut self) -> Result<(), DiskError>;
 }
 
@@ -33,6 +38,8 @@ pub(super) struct SledDisk {
     /// The database file once more. sled's own flush is `sync_file_range` on Linux, which is no barrier against a
     /// power cut. Opened before the first write, so that a failed write-back of the system is reported to it.
     file: File,
+    /// Where that file is to be found, its device and its inode.
+    place: (PathBuf, u64, u64),
 }
 
 /// sled keeps pages in memory up to this many bytes. The ids themselves live in the dedup-keepers; what is read
@@ -48,8 +55,27 @@ impl SledDisk {
             .flush_every_ms(None)
             .use_compression(false)
             .open()?;
-        let file = File::options().read(true).write(true).open(dir.join("db"))?;
-        Ok(Self { db, file })
+        let path = dir.join("db");
+        let file = File::options().read(true).write(true).open(&path)?;
+        let meta = file.metadata()?;
+        Ok(Self { db, file, place: (path, meta.dev(), meta.ino()) })
+    }
+
+    /// A file that was removed takes writes and syncs as if nothing had happened, and is gone with the process. One
+    /// that was moved is not where the next process looks, and does not keep a second one out.
+    fn still_there(&self) -> Result<(), DiskError> {
+        let (path, device, inode) = &self.place;
+        let why = match fs::metadata(path) {
+            Ok(meta) if (meta.dev(), meta.ino()) == (*device, *inode) => return Ok(()),
+            Ok(_) => "is another file now".to_owned(),
+            Err(error) => format!("is not there any more ({error})"),
+        };
+        Err(format!(
+            "{} {why}: the state directory was removed, moved or replaced while it was in use, and what is recorded \
+             now would be lost",
+            path.display()
+        )
+        .into())
     }
 }
 
@@ -79,6 +105,7 @@ impl Disk for SledDisk {
     }
 
     fn sync(&mut self) -> Result<(), DiskError> {
-        Ok(self.file.sync_data()?)
+        self.file.sync_data()?;
+        self.still_there()
     }
 }

@@ -28,18 +28,23 @@ pub enum HolderError {
     #[error("there is no state directory {}", .0.display())]
     NoDirectory(PathBuf),
     /// Held, but not by a process that can be looked at from here.
-    #[error(
-        "the state directory {} is in use, but {} is not a process that can be seen from here: it may run in another \
-         container, on another host, or as another user. Run the command there", .0.display(), words(.1.as_ref())
-    )]
+    #[error("the state directory {} is in use {}", .0.display(), out_of_sight(.1.as_ref()))]
     OutOfSight(PathBuf, Option<Holder>),
     /// The system refused.
     #[error("cannot read {}", .0.display())]
     Io(PathBuf, #[source] io::Error),
 }
 
-fn words(holder: Option<&Holder>) -> String {
-    holder.map_or_else(|| "whoever holds it".to_owned(), ToString::to_string)
+fn out_of_sight(named: Option<&Holder>) -> String {
+    match named {
+        Some(holder) => format!(
+            "by {holder}, which cannot be seen from here: it may run in another container, on another host, or as \
+             another user. Run the command there"
+        ),
+        None => {
+            "by no supervisor that has said what it is: one may be starting, or a `state` command be at work".into()
+        }
+    }
 }
 
 impl std::fmt::Display for Holder {

@@ -39,9 +39,10 @@ pub(super) struct Meta {
 }
 
 /// A pipeline's record.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Record {
-    pub(super) source: SourceIdentity,
+    /// `None`: forgotten on request; the next definition's is taken.
+    pub(super) source: Option<SourceIdentity>,
     pub(super) generation: Generation,
     pub(super) epoch: Epoch,
     pub(super) positions: BTreeMap<String, u64>,
@@ -110,6 +111,19 @@ pub(super) fn split_key(rest: &[u8]) -> Option<(&[u8], u32)> {
     let (value, part) = rest.split_last_chunk::<4>()?;
     let known = matches!(value, [b'r'] | [b'd', _, _, _, _, _, _, _, _]);
     known.then(|| (value, u32::from_be_bytes(*part)))
+}
+
+/// The pipeline that a key belongs to. `None`: not a key of this layout.
+pub(super) fn owner(key: &[u8]) -> Option<PipelineName> {
+    let (length, rest) = key.strip_prefix(b"p")?.split_first()?;
+    let name = rest.get(..usize::from(*length))?;
+    PipelineName::new(std::str::from_utf8(name).ok()?).ok()
+}
+
+/// The epoch of the delta that a key, its pipeline's prefix removed, is part of. `None`: it is of no delta.
+pub(super) fn epoch_of(rest: &[u8]) -> Option<Epoch> {
+    let epoch = split_key(rest)?.0.strip_prefix(b"d")?;
+    Some(Epoch(u64::from_be_bytes(epoch.try_into().ok()?)))
 }
 
 /// Puts length and checksum before a value.

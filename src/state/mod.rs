@@ -6,11 +6,16 @@
 //!
 //! A pipeline's state is a *record* (source, generation, epoch, positions, tokens) and a chain of *deltas*: the
 //! message ids each checkpoint added and removed. A *snapshot* takes the place of the whole chain.
+//!
+//! A [`Stopped`] is the same folder while no supervisor runs: what a person looks at, forgets and renames.
 
 mod dir;
 mod disk;
 mod holder;
 mod layout;
+mod stopped;
+#[cfg(test)]
+mod stopped_tests;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -18,4 +23,5 @@ mod worker;
 
 pub use dir::{OpenError, StateDir};
 pub use holder::{Holder, HolderError};
+pub use stopped::{Entry, Forgotten, Stopped, StoppedError, Stored};
 pub use store::{Checkpoint, Deltas, Opened, Recorded, Store, StoreError};

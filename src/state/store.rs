@@ -123,8 +123,9 @@ pub enum StoreError {
     },
     /// The stored state belongs to a pipeline of the same name that read something else.
     #[error(
-        "the state of pipeline {pipeline} belongs to source {stored}, but its definition reads {defined}; give the \
-         pipeline another name, or the supervisor another state directory"
+        "the state of pipeline {pipeline} belongs to source {stored}, but its definition reads {defined}; stop the \
+         supervisor, then keep that state under another name with `queuewarden state rename {pipeline} NEW`, or \
+         forget it with `queuewarden state reset {pipeline}`; or give the pipeline another name"
     )]
     OtherSource {
         /// Whose.
@@ -137,7 +138,7 @@ pub enum StoreError {
     /// The pipeline's state cannot be read. Nothing has been changed.
     #[error(
         "the state of pipeline {pipeline} is damaged ({reason}); without it, messages that were written but not yet \
-         deleted are written again; to accept that, give the pipeline another name"
+         deleted are written again; to accept that, stop the supervisor and run `queuewarden state reset {pipeline}`"
     )]
     Damaged {
         /// Whose.

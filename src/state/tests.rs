@@ -17,19 +17,19 @@ use super::{
 };
 use crate::model::{Epoch, Fingerprint, Generation, LaneId, PipelineName, SinkIdentity, SourceIdentity, Token};
 
-fn name(name: &str) -> PipelineName {
+pub(super) fn name(name: &str) -> PipelineName {
     PipelineName::new(name).unwrap()
 }
 
-fn source() -> SourceIdentity {
+pub(super) fn source() -> SourceIdentity {
     SourceIdentity("mns http://127.0.0.1:1 events".to_owned())
 }
 
-fn ids(range: std::ops::Range<u64>) -> Vec<Fingerprint> {
+pub(super) fn ids(range: std::ops::Range<u64>) -> Vec<Fingerprint> {
     range.map(|n| Fingerprint::of_message(&source(), &n.to_string())).collect()
 }
 
-fn checkpoint(pipeline: &PipelineName, opened: &Opened, epoch: u64) -> Checkpoint {
+pub(super) fn checkpoint(pipeline: &PipelineName, opened: &Opened, epoch: u64) -> Checkpoint {
     Checkpoint {
         pipeline: pipeline.clone(),
         generation: opened.generation,
@@ -49,15 +49,15 @@ fn sorted(mut ids: Vec<(Fingerprint, u64)>) -> Vec<(Fingerprint, u64)> {
     ids
 }
 
-fn stamped(ids: Vec<Fingerprint>, stamp: u64) -> Vec<(Fingerprint, u64)> {
+pub(super) fn stamped(ids: Vec<Fingerprint>, stamp: u64) -> Vec<(Fingerprint, u64)> {
     ids.into_iter().map(|id| (id, stamp)).collect()
 }
 
-async fn open(store: &Store, pipeline: &PipelineName) -> Opened {
+pub(super) async fn open(store: &Store, pipeline: &PipelineName) -> Opened {
     store.open_generation(pipeline, &source()).await.unwrap()
 }
 
-fn blobs(dir: &Path) -> usize {
+pub(super) fn blobs(dir: &Path) -> usize {
     fs::read_dir(dir.join("store/blobs")).unwrap().count()
 }
 

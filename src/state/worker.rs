@@ -18,8 +18,8 @@ use super::{
 use crate::model::{Epoch, Fingerprint, LaneId, PipelineName, SourceIdentity};
 
 /// What the thread knows of a pipeline that has been opened.
-struct Known {
-    record: Record,
+pub(super) struct Known {
+    pub(super) record: Record,
     record_parts: u32,
     /// Each delta's epoch and number of parts: what a snapshot removes.
     deltas: Vec<(Epoch, u32)>,
@@ -105,14 +105,11 @@ impl Worker {
         source: SourceIdentity,
     ) -> Result<Opened, StoreError> {
         let damaged = |reason| StoreError::Damaged { pipeline: pipeline.clone(), reason };
-        let loaded = catch_unwind(AssertUnwindSafe(|| load(self.disk.as_ref(), pipeline)));
-        let (mut known, ids) = loaded
-            .unwrap_or_else(|panic| Err(format!("the database panicked: {}", words(panic.as_ref())).into()))
+        let (mut known, ids) = caught(|| load(self.disk.as_ref(), pipeline))
             .map_err(|error| damaged(error.to_string()))?
-            .unwrap_or_else(|| (Known::new(source.clone()), Vec::new()));
-        if known.record.source != source {
-            let (pipeline, stored) = (pipeline.clone(), known.record.source);
-            return Err(StoreError::OtherSource { pipeline, stored, defined: source });
+            .unwrap_or_else(|| (Known::new(Record::default()), Vec::new()));
+        if let Some(stored) = known.record.source.replace(source.clone()).filter(|stored| *stored != source) {
+            return Err(StoreError::OtherSource { pipeline: pipeline.clone(), stored, defined: source });
         }
         known.record.generation.0 += 1;
         known.write_record(pipeline, &mut group.changes).map_err(|error| damaged(error.to_string()))?;
@@ -174,12 +171,7 @@ impl Worker {
                 Delta::Change { stamp_ms: checkpoint.uptime_ms, added: checkpoint.added, removed: checkpoint.removed }
             }
         };
-        if delta.ids() > 0 {
-            let (sealed, checksum) = seal(&delta.encode());
-            let parts = write_parts(&delta_key(&pipeline, epoch), &sealed, 0, changes);
-            known.deltas.push((epoch, parts));
-            known.record.chain.add(delta.ids(), checksum);
-        }
+        known.write_delta(&pipeline, epoch, &delta, changes);
         let record = &mut known.record;
         record.epoch = epoch;
         record.positions.extend(positions.into_iter().map(|(lane, at)| (lane.0.to_string(), at)));
@@ -204,7 +196,7 @@ impl Worker {
         }
         let written = match self.poison() {
             Some(_) => Ok(()),
-            None => self.write(changes),
+            None => caught(|| write(self.disk.as_mut(), changes)),
         };
         if let Err(error) = written {
             tracing::error!("the state store failed: {error}");
@@ -218,15 +210,16 @@ impl Worker {
             }
         }
     }
+}
 
-    fn write(&mut self, changes: Vec<Change>) -> Result<(), DiskError> {
-        catch_unwind(AssertUnwindSafe(|| write(self.disk.as_mut(), changes)))
-            .unwrap_or_else(|panic| Err(format!("the database panicked: {}", words(panic.as_ref())).into()))
-    }
+/// Runs what asks the database, which may panic on a broken file.
+pub(super) fn caught<T>(ask: impl FnOnce() -> Result<T, DiskError>) -> Result<T, DiskError> {
+    catch_unwind(AssertUnwindSafe(ask))
+        .unwrap_or_else(|panic| Err(format!("the database panicked: {}", words(panic.as_ref())).into()))
 }
 
 /// Only once all of this has returned is there a checkpoint.
-fn write(disk: &mut dyn Disk, changes: Vec<Change>) -> Result<(), DiskError> {
+pub(super) fn write(disk: &mut dyn Disk, changes: Vec<Change>) -> Result<(), DiskError> {
     fail_point!("store.before_apply");
     disk.apply(changes)?;
     fail_point!("store.after_apply");
@@ -242,7 +235,7 @@ fn reply<T>(answer: oneshot::Sender<T>, with: T) {
     drop(answer.send(with));
 }
 
-fn deltas(chain: &Chain) -> Deltas {
+pub(super) fn deltas(chain: &Chain) -> Deltas {
     Deltas { count: chain.count, ids: chain.ids }
 }
 
@@ -253,31 +246,43 @@ pub(super) fn words(panic: &(dyn Any + Send)) -> &str {
 }
 
 impl Known {
-    fn new(source: SourceIdentity) -> Self {
-        let record = Record {
-            source,
-            generation: Default::default(),
-            epoch: Default::default(),
-            positions: BTreeMap::new(),
-            tokens: Vec::new(),
-            uptime_ms: 0,
-            finished: false,
-            chain: Chain::default(),
-        };
+    /// A state of which nothing is stored yet.
+    pub(super) fn new(record: Record) -> Self {
         Self { record, record_parts: 0, deltas: Vec::new() }
     }
 
-    fn write_record(&mut self, pipeline: &PipelineName, changes: &mut Vec<Change>) -> Result<(), serde_json::Error> {
+    /// Writes one more delta; it belongs to the record once that is written.
+    pub(super) fn write_delta(
+        &mut self,
+        pipeline: &PipelineName,
+        epoch: Epoch,
+        delta: &Delta,
+        changes: &mut Vec<Change>,
+    ) {
+        if delta.ids() > 0 {
+            let (sealed, checksum) = seal(&delta.encode());
+            let parts = write_parts(&delta_key(pipeline, epoch), &sealed, 0, changes);
+            self.deltas.push((epoch, parts));
+            self.record.chain.add(delta.ids(), checksum);
+        }
+    }
+
+    /// Writes the record over the one that is stored.
+    pub(super) fn write_record(
+        &mut self,
+        pipeline: &PipelineName,
+        changes: &mut Vec<Change>,
+    ) -> Result<(), serde_json::Error> {
         let (sealed, _) = seal(&serde_json::to_vec(&self.record)?);
         self.record_parts = write_parts(&record_key(pipeline), &sealed, self.record_parts, changes);
         Ok(())
     }
 }
 
-type Ids = Vec<(Fingerprint, u64)>;
+pub(super) type Ids = Vec<(Fingerprint, u64)>;
 
 /// Reads a pipeline's state; `None` if there is none. Refuses whatever does not fit together.
-fn load(disk: &dyn Disk, pipeline: &PipelineName) -> Result<Option<(Known, Ids)>, DiskError> {
+pub(super) fn load(disk: &dyn Disk, pipeline: &PipelineName) -> Result<Option<(Known, Ids)>, DiskError> {
     let prefix = prefix(pipeline);
     let mut loading = Loading::default();
     disk.scan(&prefix, &mut |key, value| {
@@ -304,6 +309,16 @@ fn load(disk: &dyn Disk, pipeline: &PipelineName) -> Result<Option<(Known, Ids)>
         None if loading.deltas.is_empty() => Ok(None),
         None => Err("its record is missing".into()),
     }
+}
+
+/// Reads the record alone, of a state that does not fit together.
+pub(super) fn load_record(disk: &dyn Disk, pipeline: &PipelineName) -> Result<Option<Record>, DiskError> {
+    let mut sealed = Vec::new();
+    disk.scan(&record_key(pipeline), &mut |_, value| {
+        sealed.extend(value);
+        Ok(())
+    })?;
+    unseal(&sealed).map(|(body, _)| Ok(serde_json::from_slice(body)?)).transpose()
 }
 
 /// A state that is being read: the value whose parts are coming in, and what has been read before it.

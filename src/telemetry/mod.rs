@@ -2,6 +2,8 @@
 
 mod logs;
 mod metrics;
+#[cfg(target_os = "linux")]
+mod process;
 mod vitals;
 mod whereabouts;
 

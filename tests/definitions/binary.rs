@@ -153,3 +153,45 @@ fn a_pipe_among_the_definitions_is_told_and_not_waited_for() {
     assert_eq!(output.status.code(), Some(78));
     assert!(String::from_utf8_lossy(&output.stderr).contains("a.yaml: error: this is not a regular file"));
 }
+
+#[test]
+fn a_folder_of_secrets_that_is_not_there_is_told_at_the_start() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("p")).unwrap();
+    fs::write(dir.path().join("p/good.yaml"), EXAMPLE).unwrap();
+    fs::write(dir.path().join("file"), "").unwrap();
+    for secrets in ["nowhere", "file"] {
+        let run = ["run", "--pipelines", "p", "--state", "s", "--listen", "127.0.0.1:0", "--secrets-dir", secrets];
+        for arguments in [&run[..], &["check", "--secrets-dir", secrets, "p"]] {
+            let (code, out, err) = queuewarden(dir.path(), arguments);
+            assert_eq!((code, out.as_str()), (66, ""), "{err}");
+            assert!(err.starts_with(&format!("error: --secrets-dir {secrets}: ")), "{err}");
+        }
+    }
+    assert!(!dir.path().join("s").exists());
+}
+
+#[test]
+fn strict_takes_the_words_of_a_switch_and_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("p")).unwrap();
+    fs::write(dir.path().join("p/bad.yaml"), "source: { connector: mms }\n").unwrap();
+    let run = |strict: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_queuewarden"))
+            // A lenient start fails too, at its address, but later.
+            .args(["run", "--pipelines", "p", "--state", "s", "--listen", "192.0.2.1:1"])
+            .current_dir(dir.path())
+            .env("QUEUEWARDEN_STRICT", strict)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    for (word, code) in [("true", 78), ("ON", 78), ("1", 78), ("false", 71), ("no", 71), ("", 71), ("maybe", 64)] {
+        let (ended, err) = run(word);
+        assert_eq!(ended, code, "{word}: {err}");
+        if code == 64 {
+            assert!(err.contains("'maybe'") && err.contains("expected true or false"), "{err}");
+        }
+    }
+}

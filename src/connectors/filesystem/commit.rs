@@ -9,7 +9,7 @@ use super::{
     names::{Staged, owner, staging},
 };
 use crate::{
-    connector::SinkContext,
+    connector::{Fate, SinkContext},
     model::{Fault, FaultKind, Token},
     telemetry::fail_point,
 };
@@ -26,7 +26,9 @@ pub(super) fn commit(token: &Token) -> Result<(), Fault> {
             Some(name) => Err(Fault::never(
                 FaultKind::Missing,
                 format!(
-                    "{name} is prepared but not committed, and its folder {} is not there: is the disk mounted?",
+                    "{name} is prepared but not committed, and its folder {} is not there: is the disk mounted? If \
+                     what was in it is gone for good, stop the supervisor and run `queuewarden state settle \
+                     {pipeline}`",
                     staging.display()
                 ),
             )),
@@ -45,6 +47,18 @@ pub(super) fn commit(token: &Token) -> Result<(), Fault> {
     sync_dir(&staging)?;
     fail_point!("fs.after_commit");
     Ok(())
+}
+
+/// What has become of a token's files, as far as [`commit`] would find out. Touches nothing.
+pub(super) fn fate(token: &Token) -> Result<Fate, Fault> {
+    let (target, pipeline, staged) = Staged::from_token(token)?;
+    let staging = staging(&target, &pipeline);
+    let waiting = staged.files.iter().map(|name| staging.join(name)).find(|file| !is_gone(file));
+    Ok(match waiting {
+        Some(file) => Fate::Waiting(file.display().to_string()),
+        None if staging.is_dir() || staged.files.iter().all(|name| !is_gone(&target.join(name))) => Fate::Committed,
+        None => Fate::Gone,
+    })
 }
 
 /// Renames a file, never over another one. Done already if it is gone.

@@ -18,7 +18,7 @@ mod sink;
 #[cfg(test)]
 mod tests;
 
-pub use sink::{FilesystemSink, recover_at};
+pub use sink::{FilesystemSink, fate, recover_at};
 
 use crate::{
     definition::{ConnectorTables, FormatUse, OptionKind, OptionSpec, OptionTable, RoleTables, no_check},

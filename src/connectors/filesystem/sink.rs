@@ -12,12 +12,12 @@ use async_trait::async_trait;
 use tokio::task::spawn_blocking;
 
 use super::{
-    commit::{commit, discard},
+    commit::{self, commit, discard},
     folder::{FolderLock, fault, prepare_folders, sync, sync_dir},
     names::{Staged, open_name, part_name, staging},
 };
 use crate::{
-    connector::{RowReject, Sink, SinkContext},
+    connector::{Fate, RowReject, Sink, SinkContext},
     formats::Encoder,
     model::{Epoch, Fault, FaultKind, Mend, SinkIdentity, Token},
     telemetry::{fail_point, work_as_here},
@@ -106,6 +106,14 @@ pub async fn recover_at(sink: &SinkIdentity, tokens: &[Token], context: &SinkCon
         if staging(&target, &context.pipeline).is_dir() { discard(&target, &tokens, &context) } else { Ok(()) }
     })
     .await
+}
+
+/// What has become of the output that a token names. Blocks, and touches nothing.
+///
+/// # Errors
+/// The token is not one of this sink.
+pub fn fate(token: &Token) -> Result<Fate, Fault> {
+    commit::fate(token)
 }
 
 /// Refuses tokens of another sink.

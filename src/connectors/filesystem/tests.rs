@@ -7,9 +7,9 @@ use std::{
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use tempfile::TempDir;
 
-use super::{FilesystemSink, commit, names::HIDDEN, recover_at};
+use super::{FilesystemSink, commit, fate, names::HIDDEN, recover_at};
 use crate::{
-    connector::{RowReject, Sink, SinkContext},
+    connector::{Fate, RowReject, Sink, SinkContext},
     formats::Encoder,
     model::{Epoch, Fault, FaultKind, Generation, Mend, PipelineName, Token},
 };
@@ -280,10 +280,31 @@ async fn a_missing_disk_does_not_look_like_a_commit() {
     fs::create_dir(&target).unwrap();
     let fault = sink_of(&target, "a", 2).recover(std::slice::from_ref(&token)).await.unwrap_err();
     assert_eq!((fault.kind, fault.mend), (FaultKind::Missing, Mend::Never));
+    assert!(fault.to_string().contains("`queuewarden state settle a`"), "{fault}");
     fs::remove_dir(&target).unwrap();
     fs::rename(dir.path().join("elsewhere"), &target).unwrap();
     recovered(&target, 2, &[token]).await;
     assert_eq!(names(&target), [part(1, 1)]);
+}
+
+#[tokio::test]
+async fn what_became_of_a_token_is_seen_from_outside() {
+    let dir = TempDir::new().unwrap();
+    let target = dir.path().join("out");
+    let mut sink = recovered(&target, 1, &[]).await;
+    write(&mut sink, &["x"]).await;
+    let token = prepare(&mut sink, 1).await;
+    let waiting = Fate::Waiting(staging(&target).join(part(1, 1)).display().to_string());
+    assert_eq!(fate(&token).unwrap(), waiting);
+    sink.commit(&token).await.unwrap();
+    drop(sink);
+    assert_eq!(fate(&token).unwrap(), Fate::Committed);
+    fs::remove_dir_all(target.join(HIDDEN)).unwrap();
+    assert_eq!(fate(&token).unwrap(), Fate::Committed, "the file is in place");
+    fs::remove_dir_all(&target).unwrap();
+    assert_eq!(fate(&token).unwrap(), Fate::Gone);
+    fs::create_dir_all(staging(&target)).unwrap();
+    assert_eq!(fate(&token).unwrap(), Fate::Committed, "and its reader has moved it away");
 }
 
 async fn refusal(mut sink: FilesystemSink) -> Fault {

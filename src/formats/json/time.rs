@@ -33,7 +33,8 @@ impl Unit {
     }
 }
 
-/// A `yyyy-MM-dd`, in days since the epoch.
+/// A `yyyy-MM-dd`, in days since the epoch. Years begin at 0000: SQL's begin at 0001, but Flink's DATE and TIMESTAMP
+/// are documented from 0000-01-01 on, and its `ISO_LOCAL_DATE` reads it.
 pub(super) fn parse_date(text: &[u8]) -> Option<i32> {
     let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return None };
     let year = two(*y1, *y2)? * 100 + two(*y3, *y4)?;
