@@ -2,7 +2,7 @@
 
 mod hangs;
 pub(crate) mod harness;
-mod service;
+pub(crate) mod service;
 
 use std::time::Duration;
 

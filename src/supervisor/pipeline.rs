@@ -123,6 +123,7 @@ impl Pipeline {
         if self.state != next {
             if !self.state.may_become(next) {
                 tracing::error!(pipeline = %self.makings.plan.name, from = self.state.name(), to = next.name(), "refused an illegal transition");
+                debug_assert!(false, "an illegal transition, from {} to {}", self.state.name(), next.name());
                 return false;
             }
             tracing::info!(pipeline = %self.makings.plan.name, generation = self.generation.map(|g| g.0), from = self.state.name(), to = next.name(), "state");

@@ -13,9 +13,12 @@ use actix::prelude::*;
 
 use super::*;
 use crate::{
-    definition::Digest,
+    definition::{Digest, RestartDefinition},
     model::{Generation, PipelineName, Slot},
-    pipeline::{Event, Report, tests::harness::World},
+    pipeline::{
+        Event, Report,
+        tests::{harness::World, service::Service},
+    },
     supervisor::{
         ReloadReport,
         handle::{Board, Handle},
@@ -261,4 +264,70 @@ fn a_bounded_source_at_its_end_is_finished_and_all_are_when_the_last_one_is() {
         both[0].do_send(crate::supervisor::pipeline::Restart);
         until("it is opened again", || handle.pipelines()[0].generation == Some(Generation(2).0)).await;
     });
+}
+
+/// Asks for anything at any moment until every message is deleted.
+async fn storm(rig: &Rig, seed: u64, messages: i64) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    rig.world.state().service = Some(Service::new(seed, messages));
+    let restart = RestartDefinition {
+        max: 3,
+        within: Duration::from_secs(3600),
+        backoff_min: Duration::from_millis(1),
+        backoff_max: Duration::from_millis(5),
+    };
+    let plan = |text: &str| Plan { restart, ..Plan { definition: Digest::of(text), ..rig.plan() } };
+    let (supervision, next) = supervised(rig, vec![member(plan("v0"))]);
+    let left = || rig.world.state().service.as_ref().map_or(0, |service| service.alive.len());
+    let begun = std::time::Instant::now();
+    while left() > 0 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "seed {seed}: {:?}", status(&supervision));
+        tokio::time::sleep(Duration::from_millis(random.u64(0..40))).await;
+        let slot = status(&supervision).map_or(Slot(1), |status| status.slot);
+        match random.u8(0..10) {
+            0..4 => supervision.handle.restart(slot),
+            4..6 => supervision.handle.restart_failed(),
+            6 => {
+                let call = ["write", "prepare", "commit", "recover"][random.usize(0..4)];
+                let (never, gate) = oneshot::channel();
+                std::mem::forget(never);
+                rig.world.state().gates.entry(call).or_default().push_back(gate);
+            }
+            what => {
+                let members = match what {
+                    7 => vec![],
+                    8 => vec![Member { plan: Err("not valid".to_owned()), ..member(plan("")) }],
+                    _ => vec![member(plan(&format!("v{}", random.u8(0..2))))],
+                };
+                // The last one is there again.
+                next.lock().unwrap().extend([members, vec![member(plan("v0"))]]);
+                supervision.handle.reload();
+                supervision.handle.reload();
+            }
+        }
+    }
+    supervision.stop().await;
+    let states: Vec<State> = supervision.handle.pipelines().iter().map(|pipeline| pipeline.state).collect();
+    assert!(states.iter().all(|state| matches!(state, State::Stopped | State::Failed)), "seed {seed}: {states:?}");
+    {
+        let mut state = rig.world.state();
+        state.service = None;
+        state.gates.clear();
+    }
+    rig.open().await.drain().await;
+    assert_eq!(rig.world.committed(), (0..messages).collect::<Vec<_>>(), "seed {seed}");
+}
+
+#[test]
+fn whatever_is_asked_and_whenever_no_transition_is_illegal_and_each_row_is_committed_once() {
+    for seed in 0..4 {
+        let setup = Setup {
+            interval: Duration::from_millis(10),
+            timeout: Duration::from_millis(150),
+            limit: 64,
+            concurrency: 3,
+            ..Setup::default()
+        };
+        run(setup, async |rig| storm(rig, seed, 300).await);
+    }
 }
