@@ -163,9 +163,9 @@ fn a_missing_queue_and_a_wrong_secret_fail_at_once_or_degrade_with_the_reason() 
 fn errors_of_the_service_degrade_a_pipeline_and_lose_nothing() {
     let emulator = EmulatorProcess::start(&[
         "--fault",
-        "error-on-receive=0.3",
+        "error-on-receive=0.4",
         "--fault",
-        "error-on-delete=0.3",
+        "error-on-delete=0.4",
         "--fault",
         "lost-delete-reply=0.2",
         "--fault",
@@ -173,7 +173,7 @@ fn errors_of_the_service_degrade_a_pipeline_and_lose_nothing() {
     ]);
     let mut place = Place::new();
     let out = place.path("out");
-    send(&emulator.endpoint, "q", 4, &bodies(&one_to(200)));
+    send(&emulator.endpoint, "q", 4, &bodies(&one_to(400)));
     place.define("q", &numbers(&emulator.endpoint, "q", &out, QUICK).replace("30s", "1s"));
     let mut supervisor = place.run();
     until(SOON * 2, "the queue is empty", || (emulator.left("q") == 0).then_some(()));
@@ -184,7 +184,7 @@ fn errors_of_the_service_degrade_a_pipeline_and_lose_nothing() {
         "{metrics}"
     );
     assert_eq!(supervisor.stop(), 0);
-    let mut expected = one_to(200);
+    let mut expected = one_to(400);
     expected.sort();
     assert_eq!(lines(&out), expected);
 }
