@@ -73,7 +73,8 @@ pub trait Reader: Send + Sync {
 pub struct Polled {
     /// The messages, in the order of the lane.
     pub messages: Vec<Message>,
-    /// The position of what comes after them, on a lane whose position resumes. May move without a message.
+    /// The position of what comes after them: at every poll of a lane whose position resumes, moved or not, and never
+    /// less than the one before; at no poll of another. May move without a message.
     pub position: Option<u64>,
     /// Nothing comes after them, now or ever: the lane is bounded and at its end. It is not polled again.
     pub end: bool,

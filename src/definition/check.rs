@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    column_options::{is_of, meant_column},
+    column_options::{Meant, is_of, meant_column},
     diagnostics::{Diagnostic, Report},
     located::{Entry, Node, Span, Value},
     options::{OptionKind, OptionSpec, OptionTable, OptionValue, Options},
@@ -153,19 +153,15 @@ pub(super) fn check_keys(section: Section<'_>, keys: &Keys<'_>, report: &mut Rep
         let mut diagnostic = Diagnostic::error(message.clone()).at(entry.key.span);
         let prefix = format!("{key}.");
         let dotted = options().find(|name| name.starts_with(&prefix));
-        if let Some(columns) = keys.columns {
-            diagnostic = match meant_column(columns, entry, diagnostic) {
-                Ok(diagnostic) => {
-                    report.push(diagnostic);
-                    continue;
-                }
-                Err(diagnostic) => diagnostic,
-            };
-        }
+        let meant_column = keys.columns.and_then(|table| meant_column(table, entry));
         if let (Value::Mapping(inner), Some(dotted)) = (&entry.value.value, dotted) {
             let name = inner.first().map(|inner| format!("{prefix}{}", inner.key.value));
             let name = name.unwrap_or_else(|| dotted.to_owned());
             diagnostic = diagnostic.help(format!("options with a dot are written out: `{name}: ...`"));
+        } else if let Some(Meant::Written(name)) = meant_column {
+            diagnostic = diagnostic.help(format!("options with a dot are written out: `{name}: ...`"));
+        } else if let Some(Meant::Nearest(name)) = meant_column {
+            diagnostic = diagnostic.nearest(Some(name));
         } else if let Some(help) = (keys.elsewhere)(key) {
             diagnostic = diagnostic.help(help);
         } else if let Some(near) = nearest(key, known()) {

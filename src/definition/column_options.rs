@@ -65,31 +65,29 @@ pub(super) fn is_of(table: &OptionTable, key: &str) -> bool {
     key.strip_prefix(table.name).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// Says of a key that is none of the table's that it was probably meant to be: the prefix is misspelt, or what is
-/// below it was written as a mapping.
-pub(super) fn meant_column(
-    table: &OptionTable,
-    entry: &Entry,
-    diagnostic: Diagnostic,
-) -> Result<Diagnostic, Diagnostic> {
-    let key = entry.key.value.as_str();
-    let first_key = |value: &Value| match value {
-        Value::Mapping(entries) => entries.first().map(|entry| entry.key.value.clone()),
+/// What a key that is no option was probably meant to be.
+pub(super) enum Meant {
+    /// An option of a column, with the prefix misspelt; the right spelling.
+    Nearest(String),
+    /// One, with what is below the prefix written as a mapping; how it is written.
+    Written(String),
+}
+
+/// Whether a key that is no option was probably meant to be one of the table's.
+pub(super) fn meant_column(table: &OptionTable, entry: &Entry) -> Option<Meant> {
+    let first = |value: &Value| match value {
+        Value::Mapping(entries) => entries.first().cloned(),
         _ => None,
     };
-    if key == table.name {
-        let Value::Mapping(columns) = &entry.value.value else { return Err(diagnostic) };
-        let column = first_key(&entry.value.value).unwrap_or_else(|| "COLUMN".to_owned());
-        let option = columns.first().and_then(|column| first_key(&column.value.value));
-        let option = option.unwrap_or_else(|| "OPTION".to_owned());
-        return Ok(diagnostic.help(format!("options with a dot are written out: `{key}.{column}.{option}: ...`")));
+    let key = entry.key.value.as_str();
+    if key != table.name {
+        let (prefix, rest) = key.split_once('.')?;
+        nearest(prefix, [table.name])?;
+        return Some(Meant::Nearest(format!("{}.{rest}", table.name)));
     }
-    match key.split_once('.') {
-        Some((prefix, rest)) if nearest(prefix, [table.name]).is_some() => {
-            Ok(diagnostic.nearest(Some(format!("{}.{rest}", table.name))))
-        }
-        _ => Err(diagnostic),
-    }
+    let column = first(&entry.value.value)?;
+    let option = first(&column.value.value).map_or_else(|| "OPTION".to_owned(), |option| option.key.value);
+    Some(Meant::Written(format!("{key}.{}.{option}", column.key.value)))
 }
 
 /// Reads every key of the section that begins with the table's name. `complete`: the schema has every column that was

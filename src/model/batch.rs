@@ -14,11 +14,10 @@ use super::{Credit, Fingerprint, LaneId};
 pub struct Batch {
     /// The lane it came from.
     pub lane: LaneId,
-    /// The stretch of the lane it covers: pulls counted from 0 (MNS, CMQ) or queue offsets. The sink-writer
-    /// fails the generation if a batch does not begin where the one before it ended.
+    /// The stretch of the lane it covers: pulls counted from 0 (MNS, CMQ), or positions, of which the end is where the
+    /// lane is read on after a restart once the batch is checkpointed. The sink-writer fails the generation if a batch
+    /// does not begin where the one before it ended.
     pub range: Range<u64>,
-    /// Where the lane is read on after a restart once the batch is checkpointed; `None` on a lane without positions.
-    pub position: Option<u64>,
     /// The rows that go to the sink.
     pub rows: RecordBatch,
     /// For each row the message it came from.

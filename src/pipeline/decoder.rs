@@ -65,8 +65,7 @@ impl Decoder {
 
     /// Decodes pulls of one lane until there are enough rows; never waits for more.
     fn decode(&mut self, first: Pulled) -> Result<Batch, Fault> {
-        let Pulled { ref lane, ref range, position, .. } = first;
-        let mut batch = Pending { lane: lane.clone(), range: range.clone(), position, ..Pending::default() };
+        let mut batch = Pending { lane: first.lane.clone(), range: first.range.clone(), ..Pending::default() };
         self.decode_pull(first, &mut batch);
         while batch.origin.len() < self.target
             && let Some(InBand::Pulled(next)) = self.queue.waiting.front()
@@ -75,7 +74,6 @@ impl Decoder {
             && let Some(InBand::Pulled(next)) = self.queue.waiting.pop_front()
         {
             batch.range.end = next.range.end;
-            batch.position = next.position;
             self.decode_pull(next, &mut batch);
         }
         let rows = self.rows.finish()?;
@@ -85,7 +83,6 @@ impl Decoder {
         Ok(Batch {
             lane: batch.lane,
             range: batch.range,
-            position: batch.position,
             rows,
             origin: batch.origin,
             rejects: batch.rejects,
@@ -145,7 +142,6 @@ impl Decoder {
 struct Pending {
     lane: crate::model::LaneId,
     range: std::ops::Range<u64>,
-    position: Option<u64>,
     origin: Vec<Origin>,
     rejects: Vec<Reject>,
     messages: Vec<BatchMessage>,

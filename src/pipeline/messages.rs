@@ -13,8 +13,6 @@ pub struct Pulled {
     pub lane: LaneId,
     /// The stretch of the lane it covers.
     pub range: Range<u64>,
-    /// The end of `range`, if it is a position that resumes.
-    pub position: Option<u64>,
     /// Without a receipt there is no redelivery, so nothing to be recognised by.
     pub messages: Vec<(Option<Fingerprint>, SourceMessage)>,
     pub credit: Credit,

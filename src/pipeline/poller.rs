@@ -137,6 +137,9 @@ impl Poller {
         };
         fail_point!("poller.polled");
         self.vitals.metrics.polls.inc();
+        if position.is_some() != self.opened.position.is_some() {
+            return self.fail(Fault::restart(FaultKind::Bug, "a lane has positions at every poll or at none"), ctx);
+        }
         self.work.at_end |= end;
         if messages.is_empty() && position.is_none_or(|position| position == self.work.handed) {
             self.work.quick_empties = if took < QUICK { self.work.quick_empties + 1 } else { 0 };
@@ -190,7 +193,7 @@ impl Poller {
     ) {
         let range = self.work.handed..position.unwrap_or(self.work.handed + 1);
         self.work.handed = range.end;
-        self.decoder.do_send(Pulled { lane: self.lane.clone(), range, position, messages, credit });
+        self.decoder.do_send(Pulled { lane: self.lane.clone(), range, messages, credit });
         self.finish_poll(number, ctx);
     }
 

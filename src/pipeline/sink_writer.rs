@@ -54,6 +54,9 @@ pub struct SinkWriter {
 pub struct Work {
     queue: VecDeque<Operation>,
     disposed: Vec<Fingerprint>,
+    /// The lanes that have positions.
+    resuming: HashSet<LaneId>,
+    /// Those of the open epoch.
     positions: BTreeMap<LaneId, u64>,
     written: u64,
     /// Where the last batch of each lane ended.
@@ -66,7 +69,8 @@ pub struct Work {
 impl Work {
     /// Nothing written yet; the first batch of `lane` begins at its position, if it has one.
     pub fn new(lane: &LaneId, position: Option<u64>) -> Self {
-        Self { ends: position.map(|at| (lane.clone(), at)).into_iter().collect(), ..Self::default() }
+        let ends: HashMap<_, _> = position.map(|at| (lane.clone(), at)).into_iter().collect();
+        Self { resuming: ends.keys().cloned().collect(), ends, ..Self::default() }
     }
 }
 
@@ -184,6 +188,7 @@ impl SinkWriter {
                 reasons.entry(origin.message).or_insert(reject.reason);
             }
         }
+        let resumes = self.work.resuming.contains(&batch.lane);
         for (index, message) in batch.messages.iter().enumerate() {
             if message.disposition == Disposition::Duplicate {
                 continue;
@@ -194,7 +199,7 @@ impl SinkWriter {
             {
                 // The position may not pass the poison, and what comes after it would be written again: so nothing
                 // of the open epoch may last.
-                if batch.position.is_some() {
+                if resumes {
                     return Err(poison);
                 }
                 if !self.work.poisoned {
@@ -205,7 +210,9 @@ impl SinkWriter {
             }
             self.work.disposed.extend(message.fingerprint);
         }
-        self.work.positions.extend(batch.position.map(|position| (batch.lane, position)));
+        if resumes {
+            self.work.positions.insert(batch.lane, batch.range.end);
+        }
         Ok(())
     }
 

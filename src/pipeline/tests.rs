@@ -2,6 +2,7 @@
 
 mod hangs;
 pub(crate) mod harness;
+mod positions;
 pub(crate) mod service;
 
 use std::time::Duration;

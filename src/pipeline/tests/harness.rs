@@ -2,7 +2,10 @@
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -37,7 +40,13 @@ pub struct World {
 pub struct State {
     /// In place of the script.
     pub service: Option<Service>,
-    polls: VecDeque<Scripted<Vec<SourceMessage>>>,
+    /// In place of the script: what comes after a position.
+    pub rows_from: Option<fn(u64) -> Polled>,
+    /// Where the source was opened, each time.
+    pub opened: Vec<Option<u64>>,
+    /// Rows the sink refuses.
+    pub refused: Vec<i64>,
+    polls: VecDeque<Scripted<Polled>>,
     /// Polls under way or answered.
     pub polled: usize,
     /// What becomes of the next deletes; after these, each is confirmed.
@@ -90,7 +99,11 @@ impl World {
     }
 
     /// The next poll to begin gets this.
-    pub fn poll(&self, scripted: Scripted<Vec<SourceMessage>>) {
+    pub fn poll(&self, Scripted { gate, answer }: Scripted<Vec<SourceMessage>>) {
+        self.push(Scripted { gate, answer: answer.map(Polled::from) });
+    }
+
+    pub fn push(&self, scripted: Scripted<Polled>) {
         self.state().polls.push_back(scripted);
         self.polls.notify_one();
     }
@@ -141,7 +154,7 @@ pub fn with_body(n: i64, visible: i64, body: &str) -> SourceMessage {
     }
 }
 
-struct Script(Arc<World>, Setup);
+struct Script(Arc<World>, Setup, AtomicU64);
 
 #[async_trait]
 impl Source for Script {
@@ -149,11 +162,14 @@ impl Source for Script {
         SourceIdentity("script".to_owned())
     }
 
-    async fn open(&self, _: &LaneId, _: Option<u64>) -> Result<Opened, Fault> {
+    async fn open(&self, _: &LaneId, resume: Option<u64>) -> Result<Opened, Fault> {
         self.0.gate("open").await;
-        let link = || Arc::new(Script(Arc::clone(&self.0), self.1));
+        self.0.state().opened.push(resume);
+        let position = resume.unwrap_or(0);
+        let link = || Arc::new(Script(Arc::clone(&self.0), self.1, position.into()));
+        let position = self.1.positions.then_some(position);
         let facts = QueueFacts { visibility_timeout: Some(self.1.visibility), retention: None };
-        Ok(Opened { reader: link(), acknowledger: link(), concurrency: self.1.concurrency, position: None, facts })
+        Ok(Opened { reader: link(), acknowledger: link(), concurrency: self.1.concurrency, position, facts })
     }
 
     async fn lanes(&self) -> Result<Vec<LaneId>, Fault> {
@@ -170,10 +186,17 @@ impl Reader for Script {
             tokio::time::sleep(pause).await;
             return Ok(messages.into());
         }
+        let rows_from = self.0.state().rows_from;
+        if let Some(rows_from) = rows_from {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            let polled = rows_from(self.2.load(Ordering::Relaxed));
+            self.2.store(polled.position.unwrap(), Ordering::Relaxed);
+            return Ok(polled);
+        }
         loop {
             let next = self.0.state().polls.pop_front();
             match next {
-                Some(scripted) => return scripted.answer().await.map(Polled::from),
+                Some(scripted) => return scripted.answer().await,
                 None => self.0.polls.notified().await,
             }
         }
@@ -275,8 +298,16 @@ impl Sink for Recording {
 
     async fn write(&mut self, rows: &RecordBatch) -> Result<Vec<RowReject>, Fault> {
         self.0.sink_call("write").await?;
-        self.0.state().open.extend(rows.column(0).as_primitive::<Int64Type>().values());
-        Ok(Vec::new())
+        let mut state = self.0.state();
+        let mut rejects = Vec::new();
+        for (row, number) in rows.column(0).as_primitive::<Int64Type>().values().iter().enumerate() {
+            if state.refused.contains(number) {
+                rejects.push(RowReject { row, reason: "refused".to_owned() });
+            } else {
+                state.open.push(*number);
+            }
+        }
+        Ok(rejects)
     }
 
     async fn prepare(&mut self, epoch: Epoch) -> Result<Option<Token>, Fault> {
@@ -311,6 +342,8 @@ pub struct Setup {
     pub on_error: OnError,
     /// `restart.max`
     pub restarts: u32,
+    /// Whether the lane has positions.
+    pub positions: bool,
 }
 
 impl Default for Setup {
@@ -326,6 +359,7 @@ impl Default for Setup {
             credits: CreditLimits::default(),
             on_error: OnError::Fail,
             restarts: 0,
+            positions: false,
         }
     }
 }
@@ -382,7 +416,9 @@ impl Rig {
             definition: Digest::of(name),
             claims: Vec::new(),
             source_identity: SourceIdentity("script".to_owned()),
-            source: Arc::new(move || Ok(Arc::new(Script(Arc::clone(&source), setup)) as Arc<dyn Source>)),
+            source: Arc::new(move || {
+                Ok(Arc::new(Script(Arc::clone(&source), setup, AtomicU64::new(0))) as Arc<dyn Source>)
+            }),
             decoder: Arc::new(|| Ok(Box::new(Numbers) as Box<dyn Decoder>)),
             shape: RowShape::new(schema.to_arrow()),
             schema: Arc::new(schema),
@@ -411,9 +447,21 @@ impl Rig {
         self.try_open().await.unwrap_or_else(|fault| panic!("{fault}"))
     }
 
-    /// The same, or why it does not.
     pub async fn try_open(&self) -> Result<Running, Fault> {
-        let (send, mut events) = mpsc::unbounded_channel();
+        let mut events = self.start();
+        loop {
+            match next(&mut events).await {
+                Event::Running(controls) => return Ok(Running { controls, events }),
+                Event::Fault { fault, .. } => return Err(fault),
+                Event::Finished => panic!("it has finished"),
+                _ => {}
+            }
+        }
+    }
+
+    /// Begins to open a generation.
+    pub fn start(&self) -> mpsc::UnboundedReceiver<Event> {
+        let (send, events) = mpsc::unbounded_channel();
         let reporter = Reporter { to: Listener(send).start().recipient(), slot: Slot(1), attempt: 1 };
         let seed = Seed {
             plan: Arc::new(self.plan()),
@@ -423,17 +471,11 @@ impl Rig {
             reporter,
         };
         actix::spawn(crate::pipeline::open(seed));
-        loop {
-            match next(&mut events).await {
-                Event::Running(controls) => return Ok(Running { controls, events }),
-                Event::Fault { fault, .. } => return Err(fault),
-                _ => {}
-            }
-        }
+        events
     }
 }
 
-async fn next(events: &mut mpsc::UnboundedReceiver<Event>) -> Event {
+pub async fn next(events: &mut mpsc::UnboundedReceiver<Event>) -> Event {
     let event = tokio::time::timeout(SOON, events.recv()).await;
     event.expect("an event in time").expect("the generation can still report")
 }
