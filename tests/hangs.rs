@@ -73,7 +73,7 @@ fn metric(supervisor: &Supervisor, name: &str) -> f64 {
 
 /// A call of `bad` never answers; its neighbour goes on in its generation, and everything is written once.
 fn noticed(operation: &str, passed: u32, actor: &str, within: Duration) {
-    let mut scene = Scene::new(&format!("checkpoint: {{ interval: 100ms, timeout: 500ms }}\n{RESTART}"));
+    let mut scene = Scene::new(&format!("checkpoint: {{ interval: 100ms, timeout: 2s }}\n{RESTART}"));
     let before = if passed == 0 { String::new() } else { format!("{passed}*off->") };
     let fail = format!("hang.{}={before}1*return->off", operation.replace(' ', "-"));
     let begun = Instant::now();
@@ -233,7 +233,7 @@ fn past_the_cap_the_process_ends_with_its_own_code_and_names_the_pipeline() {
 
 #[test]
 fn a_process_that_was_stopped_for_longer_than_the_deadline_has_no_hung_thread() {
-    let mut scene = Scene::new(&format!("checkpoint: {{ interval: 100ms, timeout: 1s }}\n{RESTART}"));
+    let mut scene = Scene::new(&format!("checkpoint: {{ interval: 100ms, timeout: 2s }}\n{RESTART}"));
     let mut supervisor = scene.run("", &["--hang-deadline", "1"]);
     scene.is_empty("bad");
     for _ in 0..2 {

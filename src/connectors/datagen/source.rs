@@ -138,6 +138,11 @@ impl Reader for DatagenReader {
         let messages = if rows.is_empty() { Vec::new() } else { vec![message] };
         Ok(Polled { messages, position: Some(rows.end), end: rows.end >= self.end })
     }
+
+    /// At the lowest rate there is a row a second.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(1)
+    }
 }
 
 /// There is nothing to acknowledge to: the position in the state is all there is.
