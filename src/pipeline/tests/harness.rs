@@ -165,8 +165,8 @@ impl Source for Script {
     }
 
     async fn open(&self, _: &LaneId, resume: Option<u64>) -> Result<Opened, Fault> {
-        self.0.state().opened.push(resume);
         self.0.gate("open").await;
+        self.0.state().opened.push(resume);
         let position = resume.unwrap_or(0);
         let link = || Arc::new(Script(Arc::clone(&self.0), self.1, position.into()));
         let position = self.1.positions.then_some(position);
