@@ -4,6 +4,7 @@ use std::{
     path::Path,
     sync::mpsc,
     thread,
+    time::{Duration, Instant},
 };
 
 use tempfile::TempDir;
@@ -55,6 +56,20 @@ pub(super) fn stamped(ids: Vec<Fingerprint>, stamp: u64) -> Vec<(Fingerprint, u6
 
 pub(super) async fn open(store: &Store, pipeline: &PipelineName) -> Opened {
     store.open_generation(pipeline, &source()).await.unwrap()
+}
+
+/// The database itself. The threads of one that was just closed may hold its lock for a moment longer.
+pub(super) fn database(dir: &Path) -> sled::Db {
+    let begun = Instant::now();
+    loop {
+        match sled::open(dir.join("store")) {
+            Err(sled::Error::Io(error)) if begun.elapsed() < Duration::from_secs(20) => {
+                assert!(error.to_string().contains("could not acquire lock"), "{error}");
+                thread::yield_now();
+            }
+            opened => return opened.unwrap(),
+        }
+    }
 }
 
 pub(super) fn blobs(dir: &Path) -> usize {
@@ -186,7 +201,7 @@ async fn a_snapshot_takes_the_place_of_every_delta() {
     drop(state);
 
     let mut keys = 0;
-    let db = sled::open(dir.path().join("store")).unwrap();
+    let db = database(dir.path());
     for key in db.scan_prefix(b"p\x01ad").keys() {
         key.unwrap();
         keys += 1;
@@ -257,7 +272,7 @@ async fn no_value_goes_to_a_file_that_is_never_synced() {
         assert_eq!(blobs(dir.path()), 0, "epoch {epoch}");
     }
     drop(state);
-    let db = sled::open(dir.path().join("store")).unwrap();
+    let db = database(dir.path());
     assert!(db.iter().values().all(|value| value.unwrap().len() <= PART_BYTES));
     drop(db);
     let state = StateDir::open(dir.path()).unwrap();
@@ -354,7 +369,7 @@ async fn a_store_that_is_broken_or_emptied_is_refused_by_name() {
 #[test]
 fn a_database_of_another_program_is_refused() {
     let dir = TempDir::new().unwrap();
-    let db = sled::open(dir.path().join("store")).unwrap();
+    let db = database(dir.path());
     db.insert("something", "else").unwrap();
     db.flush().unwrap();
     drop(db);
@@ -365,7 +380,7 @@ fn a_database_of_another_program_is_refused() {
 fn a_database_in_use_without_our_lock_is_not_called_broken() {
     let dir = TempDir::new().unwrap();
     drop(StateDir::open(dir.path()).unwrap());
-    let db = sled::open(dir.path().join("store")).unwrap();
+    let db = database(dir.path());
     assert!(matches!(StateDir::open(dir.path()), Err(OpenError::Locked { pid: None, .. })));
     drop(db);
     StateDir::open(dir.path()).unwrap();
@@ -375,7 +390,7 @@ fn a_database_in_use_without_our_lock_is_not_called_broken() {
 fn a_store_of_another_format_is_refused() {
     let dir = TempDir::new().unwrap();
     drop(StateDir::open(dir.path()).unwrap());
-    let db = sled::open(dir.path().join("store")).unwrap();
+    let db = database(dir.path());
     db.insert("m", &br#"{"format":2,"incarnation":"0123456789abcdef"}"#[..]).unwrap();
     db.flush().unwrap();
     drop(db);
@@ -395,7 +410,7 @@ async fn state_that_lost_some_of_its_ids_is_refused() {
             state.store().checkpoint(next).await.unwrap();
         }
     }
-    let db = sled::open(dir.path().join("store")).unwrap();
+    let db = database(dir.path());
     let key = db.scan_prefix(b"p\x01ad").keys().nth(1).unwrap().unwrap();
     db.remove(key).unwrap();
     db.flush().unwrap();
