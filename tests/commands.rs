@@ -12,7 +12,7 @@ use std::{
 
 use common::{
     EmulatorProcess, Place, Process, SOON, binary,
-    numbers::{numbers, send},
+    numbers::{lines, numbers, send},
     until,
 };
 use serde_json::Value;
@@ -258,4 +258,52 @@ fn reload_waits_and_tells_what_was_done_and_a_broken_definition_is_78() {
     refused(&ask(&state, &["reload"]), 66, &["nothing was changed"]);
     supervisor.wait_for_state("same", "running");
     assert_eq!(supervisor.stop(), 0);
+}
+
+/// Numbers from 1 on, and then the end.
+fn bounded(rows: u32, out: &Path) -> String {
+    format!(
+        "source:
+  connector: datagen
+  number-of-rows: {rows}
+  fields.n.kind: sequence
+  fields.n.start: 1
+  fields.n.end: {rows}
+  schema: {{ n: INT }}
+sink: {{ connector: filesystem, path: {}, format: json }}
+{QUICK}
+",
+        out.display()
+    )
+}
+
+#[test]
+fn a_run_of_bounded_pipelines_ends_with_0_when_all_are_finished_if_it_is_asked_to() {
+    let mut place = Place::new();
+    for (name, rows) in [("a", 20), ("b", 3000)] {
+        place.define(name, &bounded(rows, &place.path(name)));
+    }
+    for _ in ["the first run", "another, which finds that they have finished"] {
+        let mut command = place.run_command();
+        command.arg("--exit-when-finished");
+        assert_eq!(Process(command.spawn().unwrap()).wait(SOON).code(), Some(0));
+        assert_eq!((lines(&place.path("a")).len(), lines(&place.path("b")).len()), (20, 3000));
+    }
+}
+
+#[test]
+fn a_run_that_is_asked_to_end_when_finished_goes_on_while_one_pipeline_is_not() {
+    let emulator = EmulatorProcess::start(&["--queue", "q"]);
+    let mut place = Place::new();
+    place.define("bounded", &bounded(20, &place.path("bounded")));
+    place.define("q", &numbers(&emulator.endpoint, "q", &place.path("out"), QUICK));
+    let mut supervisor = place.run_with(&[("QUEUEWARDEN_EXIT_WHEN_FINISHED", "true")]);
+    supervisor.wait_for_state("bounded", "finished");
+    send(&emulator.endpoint, "q", 30, &["{\"n\":1}"]);
+    until(SOON, "the other one works on", || (emulator.left("q") == 0).then_some(()));
+    // A finished one can be restarted, and finishes again.
+    let output = ask(&place.path("state"), &["restart", "bounded"]);
+    refused(&output, 0, &["bounded: generation 1 -> 2, finished"]);
+    assert_eq!(supervisor.stop(), 0);
+    assert_eq!(lines(&place.path("bounded")).len(), 20);
 }

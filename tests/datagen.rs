@@ -111,6 +111,19 @@ fn a_pipeline_at_its_end_is_finished_and_stays_so() {
     assert_each_once_and_in_order(&out, 1_000);
 }
 
+#[test]
+fn a_poll_that_waits_a_second_for_its_row_does_not_hang() {
+    let mut place = Place::new();
+    let out = place.path("out");
+    let text = definition(3, 1, &out);
+    place.define("p", &text.replace("interval: 50ms", "interval: 50ms, timeout: 100ms"));
+    let mut supervisor = place.run();
+    let status = supervisor.wait_for_state("p", "finished");
+    assert_eq!((&status["generation"], &status["restarts"]), (&1.into(), &0.into()), "{}", supervisor.log());
+    assert_each_once_and_in_order(&out, 3);
+    assert_eq!(supervisor.stop(), 0);
+}
+
 fn written(supervisor: &Supervisor, name: &str) -> u64 {
     supervisor.pipeline(name).and_then(|status| status["counts"]["rows_written"].as_u64()).unwrap_or(0)
 }

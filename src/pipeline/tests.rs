@@ -3,6 +3,7 @@
 mod hangs;
 pub(crate) mod harness;
 mod positions;
+mod recording;
 pub(crate) mod service;
 
 use std::time::Duration;

@@ -23,6 +23,8 @@ use crate::{
 const PULL_BYTES: u64 = 1 << 20;
 /// How far behind its schedule a pipeline may be and still catch up.
 const BEHIND: Duration = Duration::from_secs(1);
+/// The longest a poll waits: for one row, at one row a second.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// Rows made up.
 #[derive(Debug)]
@@ -139,9 +141,8 @@ impl Reader for DatagenReader {
         Ok(Polled { messages, position: Some(rows.end), end: rows.end >= self.end })
     }
 
-    /// At the lowest rate there is a row a second.
     fn patience(&self) -> Duration {
-        Duration::from_secs(1)
+        LONGEST_WAIT
     }
 }
 

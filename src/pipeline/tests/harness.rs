@@ -10,19 +10,21 @@ use std::{
 };
 
 use actix::prelude::*;
-use arrow_array::{RecordBatch, cast::AsArray, types::Int64Type};
 use async_trait::async_trait;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::service::Service;
+use super::{
+    recording::{Recording, sink_identity},
+    service::Service,
+};
 use crate::{
-    connector::{Acknowledged, Acknowledger, Opened, Polled, QueueFacts, Reader, RowReject, Sink, Source},
+    connector::{Acknowledged, Acknowledger, Opened, Polled, QueueFacts, Reader, Sink, Source},
     connectors::{Plan, RowShape},
     definition::{CheckpointDefinition, Digest, OnError, RestartDefinition},
     formats::{Decoded, Decoder},
     model::{
-        Body, Column, ColumnType, CreditLimits, Epoch, Fault, FaultKind, LaneId, Message as SourceMessage,
-        PipelineName, Receipt, RowsBuilder, Scalar, Schema, SinkIdentity, Slot, SourceIdentity, Token,
+        Body, Column, ColumnType, CreditLimits, Fault, FaultKind, LaneId, Message as SourceMessage, PipelineName,
+        Receipt, RowsBuilder, Scalar, Schema, Slot, SourceIdentity,
     },
     pipeline::{Controls, Event, Report, Reporter, Seed},
     state::StateDir,
@@ -64,7 +66,7 @@ pub struct State {
     pub open: Vec<i64>,
     /// Rows committed.
     pub committed: Vec<i64>,
-    tokens: HashSet<String>,
+    pub tokens: HashSet<String>,
     /// The next sink that is dropped panics.
     pub panics_when_dropped: bool,
 }
@@ -125,7 +127,7 @@ impl World {
         }
     }
 
-    async fn sink_call(&self, call: &'static str) -> Result<(), Fault> {
+    pub async fn sink_call(&self, call: &'static str) -> Result<(), Fault> {
         if self.state().service.as_mut().is_some_and(|service| service.chance(100)) {
             return Err(Fault::restart(FaultKind::Sink, "a broken sink"));
         }
@@ -267,67 +269,6 @@ impl Decoder for Numbers {
     }
 }
 
-/// Two phases: a token holds its epoch and the rows.
-struct Recording(Arc<World>);
-
-impl Drop for Recording {
-    fn drop(&mut self) {
-        let panics = std::mem::take(&mut self.0.state().panics_when_dropped);
-        assert!(!panics, "the sink panics when it is dropped");
-    }
-}
-
-fn sink_identity() -> SinkIdentity {
-    SinkIdentity { connector: "recording".to_owned(), target: "here".to_owned() }
-}
-
-#[async_trait]
-impl Sink for Recording {
-    fn identity(&self) -> SinkIdentity {
-        sink_identity()
-    }
-
-    async fn recover(&mut self, tokens: &[Token]) -> Result<(), Fault> {
-        self.0.sink_call("recover").await?;
-        self.0.state().open.clear();
-        for token in tokens {
-            self.commit(token).await?;
-        }
-        Ok(())
-    }
-
-    async fn write(&mut self, rows: &RecordBatch) -> Result<Vec<RowReject>, Fault> {
-        self.0.sink_call("write").await?;
-        let mut state = self.0.state();
-        let mut rejects = Vec::new();
-        for (row, number) in rows.column(0).as_primitive::<Int64Type>().values().iter().enumerate() {
-            if state.refused.contains(number) {
-                rejects.push(RowReject { row, reason: "refused".to_owned() });
-            } else {
-                state.open.push(*number);
-            }
-        }
-        Ok(rejects)
-    }
-
-    async fn prepare(&mut self, epoch: Epoch) -> Result<Option<Token>, Fault> {
-        self.0.sink_call("prepare").await?;
-        let rows = std::mem::take(&mut self.0.state().open);
-        let content = serde_json::to_string(&(epoch, &rows)).unwrap();
-        Ok((!rows.is_empty()).then(|| Token { sink: sink_identity(), content }))
-    }
-
-    async fn commit(&mut self, token: &Token) -> Result<(), Fault> {
-        self.0.sink_call("commit").await?;
-        let (_, rows): (Epoch, Vec<i64>) = serde_json::from_str(&token.content).unwrap();
-        let mut state = self.0.state();
-        if state.tokens.insert(token.content.clone()) {
-            state.committed.extend(rows);
-        }
-        Ok(())
-    }
-}
-
 /// What differs from test to test.
 #[derive(Clone, Copy)]
 pub struct Setup {
@@ -340,10 +281,10 @@ pub struct Setup {
     pub visibility: Duration,
     pub credits: CreditLimits,
     pub on_error: OnError,
-    /// `restart.max`
-    pub restarts: u32,
     /// Whether the lane has positions.
     pub positions: bool,
+    /// `restart.max`
+    pub restarts: u32,
 }
 
 impl Default for Setup {
@@ -358,8 +299,8 @@ impl Default for Setup {
             visibility: Duration::from_millis(1),
             credits: CreditLimits::default(),
             on_error: OnError::Fail,
-            restarts: 0,
             positions: false,
+            restarts: 0,
         }
     }
 }
