@@ -69,6 +69,20 @@ pub(super) async fn open(store: &Store, pipeline: &PipelineName) -> Opened {
     store.open_generation(pipeline, &source()).await.unwrap()
 }
 
+/// The database itself. The threads of one that was just closed may hold its lock for a moment longer.
+pub(super) fn database(dir: &Path) -> sled::Db {
+    let begun = Instant::now();
+    loop {
+        match sled::open(dir.join("store")) {
+            Err(sled::Error::Io(error)) if begun.elapsed() < Duration::from_secs(20) => {
+                assert!(error.to_string().contains("could not acquire lock"), "{error}");
+                thread::yield_now();
+            }
+            opened => return opened.unwrap(),
+        }
+    }
+}
+
 pub(super) fn blobs(dir: &Path) -> usize {
     fs::read_dir(dir.join("store/blobs")).unwrap().count()
 }
