@@ -1,5 +1,6 @@
 //! Schedules of events that a generation must survive: scripted polls, deletes, extensions and sink calls.
 
+mod dead_letters;
 mod hangs;
 pub(crate) mod harness;
 mod positions;

@@ -3,6 +3,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use url::Url;
 
 use super::{
@@ -47,11 +48,7 @@ impl MnsSource {
             Fault::never(FaultKind::Definition, format!("endpoint {endpoint} is not a URL")).because(error)
         })?;
         let wait = options.duration(&options::POLLING_WAIT_TIME);
-        let encoding = match options.text(&options::BODY_ENCODING) {
-            "base64" => BodyEncoding::Base64,
-            "plain" => BodyEncoding::Plain,
-            _ => BodyEncoding::Auto(Expected::of_format(format)),
-        };
+        let encoding = encoding(options, format);
         let settings = Settings {
             queue: options.text(&options::QUEUE_NAME).to_owned(),
             batch_size: usize::try_from(options.integer(&options::BATCH_SIZE)).unwrap_or(1),
@@ -73,9 +70,26 @@ impl MnsSource {
         })
     }
 
+    /// What becomes of bodies as the service gives them before the format gets them.
+    pub fn transport(options: &Options, format: &str) -> Arc<dyn Fn(Bytes) -> Body + Send + Sync> {
+        let encoding = encoding(options, format);
+        Arc::new(move |received| match String::from_utf8(received.to_vec()) {
+            Ok(text) => body::decode(encoding, text),
+            Err(error) => Body::Broken { reason: format!("the body is not UTF-8: {error}"), received },
+        })
+    }
+
     /// Whether bodies are OSS notifications, to go through [`super::oss::flatten`] before the format.
     pub fn flattens(options: &Options) -> bool {
         options.text(&options::MESSAGE_TYPE) == "OSS"
+    }
+}
+
+fn encoding(options: &Options, format: &str) -> BodyEncoding {
+    match options.text(&options::BODY_ENCODING) {
+        "base64" => BodyEncoding::Base64,
+        "plain" => BodyEncoding::Plain,
+        _ => BodyEncoding::Auto(Expected::of_format(format)),
     }
 }
 
