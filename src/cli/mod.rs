@@ -8,6 +8,7 @@ mod exit;
 #[cfg(feature = "failpoints")]
 mod failpoints;
 mod reload;
+mod replay;
 mod restart;
 mod run;
 mod signals;
@@ -61,6 +62,8 @@ enum Verb {
     Status(status::Args),
     /// Check definitions and show every mistake, without running anything.
     Check(check::CheckArgs),
+    /// Send dead letters through a pipeline again, while no supervisor runs.
+    Replay(replay::Args),
     /// Look at, forget or rename what pipelines have stored, while no supervisor runs.
     #[command(subcommand)]
     State(state::Verb),
@@ -104,6 +107,7 @@ pub fn main() -> Exit {
         Verb::Reload(args) => uncaught(signals, || reload::run(&args)),
         Verb::Status(args) => uncaught(signals, || status::run(&args)),
         Verb::Check(args) => uncaught(signals, || check::run(&args)),
+        Verb::Replay(args) => uncaught(signals, || replay::run(&args)),
         Verb::State(verb) => uncaught(signals, || state::run(verb)),
     }
 }

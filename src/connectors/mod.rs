@@ -7,6 +7,7 @@ mod load;
 pub mod mns;
 mod plan;
 pub mod print;
+pub mod replay;
 mod resolve;
 
 pub use load::{Loaded, load};
