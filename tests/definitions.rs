@@ -6,6 +6,8 @@
 mod binary;
 #[path = "definitions/datagen.rs"]
 mod datagen;
+#[path = "definitions/dead_letters.rs"]
+mod dead_letters;
 #[path = "definitions/documented.rs"]
 mod documented;
 #[path = "definitions/generated.rs"]

@@ -214,6 +214,7 @@ pub fn every_option_is_guarded(registry: &Registry, samples: Samples, column_sam
     for table in sections::SECTIONS {
         cases += table_is_guarded(&base, table.name, "", table, registry, samples);
     }
+    cases += table_is_guarded(&base, "source", "", &sections::SOURCE, registry, samples);
     cases + table_is_guarded(&base, "", "", &sections::TOP, registry, samples)
 }
 
