@@ -125,24 +125,29 @@ fn numbers_in(out: &Path) -> Vec<u32> {
     numbers
 }
 
-/// Waits until the pipeline is Degraded for a reason that holds all of these words; answers the reason.
-fn degraded(supervisor: &Supervisor, words: &[&str]) -> String {
-    until(SOON, &format!("it is degraded: {words:?}"), || {
+/// Waits until the pipeline is Degraded for a reason with these words, counted as trouble of this kind; answers the
+/// reason.
+fn degraded(supervisor: &Supervisor, kind: &str, words: &str) -> String {
+    let reason = until(SOON, &format!("it is degraded: {words}"), || {
         let status = supervisor.pipeline("q")?;
         let trouble = status["troubles"].as_array()?.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("; ");
-        (status["state"] == "degraded" && words.iter().all(|word| trouble.contains(word))).then_some(trouble)
-    })
+        (status["state"] == "degraded" && trouble.contains(words)).then_some(trouble)
+    });
+    let (_, metrics) = get(&supervisor.address, "/metrics").unwrap();
+    let label = format!("kind=\"{kind}\"");
+    assert!(metrics.lines().any(|line| line.contains("retries_total{") && line.contains(&label)), "{kind}: {metrics}");
+    reason
 }
 
 /// Orders a refusal of every request while the pipeline waits for messages: it is Degraded and says why, does not
 /// ask in a busy loop, and goes on by itself once the switch is off.
-fn refused_and_mended(switches: &Value, words: &[&str], counted: &str) -> String {
+fn refused_and_mended(switches: &Value, kind: &str, words: &str, counted: &str) -> String {
     let mut rig = Rig::new(30, "1s");
     let mut supervisor = rig.place.run();
     supervisor.wait_for_state("q", "running");
     rig.order(switches);
     let begun = Instant::now();
-    let reason = degraded(&supervisor, words);
+    let reason = degraded(&supervisor, kind, words);
     until(SOON, "it is tried again", || (rig.count(counted) >= 2).then_some(()));
     // The first pause is half a second at least and the next ones are longer.
     let most = 2 + begun.elapsed().as_millis() / 500;
@@ -159,13 +164,13 @@ fn refused_and_mended(switches: &Value, words: &[&str], counted: &str) -> String
 
 #[test]
 fn throttling_degrades_and_passes() {
-    refused_and_mended(&json!({"throttle": 1}), &["throttled", "QpsLimitExceeded"], "throttled");
+    refused_and_mended(&json!({"throttle": 1}), "throttled", "QpsLimitExceeded", "throttled");
 }
 
 #[test]
 fn a_503_without_xml_degrades_and_passes() {
-    let words = ["service", "503 Service Unavailable without an MNS error"];
-    let reason = refused_and_mended(&json!({"unavailable": 1}), &words, "unavailable");
+    let words = "503 Service Unavailable without an MNS error";
+    let reason = refused_and_mended(&json!({"unavailable": 1}), "service", words, "unavailable");
     assert!(!reason.contains('<'), "the page is not repeated: {reason}");
 }
 
@@ -178,14 +183,14 @@ fn seconds_off(reason: &str, side: &str) -> u64 {
 #[test]
 fn a_clock_that_is_refused_is_named_with_how_far_it_is_off() {
     let switches = json!({"clock-offset-ms": -3_600_000});
-    let reason = refused_and_mended(&switches, &["clock", "TimeExpired"], "time_expired");
+    let reason = refused_and_mended(&switches, "clock", "TimeExpired", "time_expired");
     let off = seconds_off(&reason, " s ahead of the service's");
     assert!((3_600..3_630).contains(&off), "{reason}");
 }
 
 #[test]
 fn a_server_whose_clock_is_off_is_named_with_how_far() {
-    let reason = refused_and_mended(&json!({"clock-skew": 1}), &["clock", "TimeExpired"], "time_expired");
+    let reason = refused_and_mended(&json!({"clock-skew": 1}), "clock", "TimeExpired", "time_expired");
     let off = seconds_off(&reason, " s behind the service's");
     assert!((1_170..=1_200).contains(&off), "{reason}");
 }
@@ -271,7 +276,7 @@ fn messages_made_invisible_for_an_answer_that_never_came_are_written_when_they_c
     rig.send(0..40);
     rig.order(&json!({"lost-receive-reply": 1}));
     let mut supervisor = rig.place.run();
-    degraded(&supervisor, &["network", "receive: the connection broke"]);
+    degraded(&supervisor, "network", "receive: the connection broke");
     assert_eq!(numbers_in(&rig.place.path("out")), [0_u32; 0]);
     rig.order(&json!({}));
     rig.all_is_written(0..40);
@@ -288,7 +293,7 @@ fn slow_answers_are_waited_for_and_an_answer_that_takes_too_long_degrades() {
     rig.all_is_written(0..40);
     assert!(!supervisor.log().contains("will be tried again"), "{}", supervisor.log());
     rig.order(&json!({"delay-ms": 40_000}));
-    degraded(&supervisor, &["timeout", "no answer in time"]);
+    degraded(&supervisor, "timeout", "no answer in time");
     rig.order(&json!({}));
     rig.send(40..60);
     rig.all_is_written(0..60);
