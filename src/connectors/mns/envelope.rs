@@ -77,10 +77,10 @@ impl TopicEnvelope {
     fn open(self, text: &str) -> Option<String> {
         let text = inside(text);
         // Looked for first, since most bodies are none and need not be read twice.
-        let is_likely = text.contains("SubscriptionName");
+        let is_likely = || text.contains("SubscriptionName");
         match self {
-            Self::Auto if is_likely && text.starts_with('<') => open_xml(text, true),
-            Self::Auto if is_likely && text.starts_with('{') => open_json(text, true),
+            Self::Auto if text.starts_with('<') && is_likely() => open_xml(text, true),
+            Self::Auto if text.starts_with('{') && is_likely() => open_json(text, true),
             Self::Xml => open_xml(text, false),
             Self::Json => open_json(text, false),
             Self::Auto | Self::None => None,
