@@ -35,7 +35,8 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-fn option_table(table: &OptionTable) -> String {
+/// `prefix`: what stands before each name.
+fn option_table(table: &OptionTable, prefix: &str) -> String {
     if table.options.is_empty() {
         return "It has no options.\n".to_owned();
     }
@@ -48,7 +49,7 @@ fn option_table(table: &OptionTable) -> String {
         };
         let masked = if option.secret { " Never shown." } else { "" };
         let (values, meaning) = (cell(&option.kind.describe()), cell(option.doc));
-        writeln!(text, "| `{}` | {} | {values} | {meaning}{masked} |", option.name, cell(&default)).unwrap();
+        writeln!(text, "| `{prefix}{}` | {} | {values} | {meaning}{masked} |", option.name, cell(&default)).unwrap();
     }
     text
 }
@@ -86,18 +87,22 @@ fn roles(connector: &'static ConnectorTables) -> impl Iterator<Item = &'static R
 fn tables() -> Vec<(String, String)> {
     let mut tables = vec![("metrics".to_owned(), metric_table()), ("switches".to_owned(), switch_table())];
     for table in std::iter::once(&sections::TOP).chain(sections::SECTIONS) {
-        tables.push((format!("options: {}", table.name), option_table(table)));
+        tables.push((format!("options: {}", table.name), option_table(table, "")));
     }
     for connector in REGISTRY.connectors {
         for role in roles(connector) {
-            tables.push((format!("options: {}", connector.name), option_table(role.options)));
+            tables.push((format!("options: {}", connector.name), option_table(role.options, "")));
+            if let Some(columns) = role.columns {
+                let name = format!("options: {} {}", connector.name, columns.name);
+                tables.push((name, option_table(columns, &format!("{}.COLUMN.", columns.name))));
+            }
             if !role.metadata.is_empty() {
                 tables.push((format!("metadata: {}", connector.name), metadata_table(role.metadata)));
             }
         }
     }
     for format in REGISTRY.formats {
-        tables.push((format!("options: {}", format.name), option_table(format.options)));
+        tables.push((format!("options: {}", format.name), option_table(format.options, "")));
     }
     tables
 }

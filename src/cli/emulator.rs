@@ -4,7 +4,10 @@ use std::{io, io::Write as _, net::SocketAddr};
 
 use clap::Args;
 
-use super::Exit;
+use super::{
+    Exit,
+    signals::{Asks, Signals},
+};
 use crate::emulator::{AccessKey, Config, FaultFlag, SWITCHES, start};
 
 /// Serves a local MNS from memory until SIGINT or SIGTERM.
@@ -89,7 +92,7 @@ impl EmulatorArgs {
 }
 
 /// Serves until SIGINT or SIGTERM.
-pub fn main(args: EmulatorArgs) -> Exit {
+pub fn main(args: EmulatorArgs, signals: Signals) -> Exit {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -98,7 +101,7 @@ pub fn main(args: EmulatorArgs) -> Exit {
         }
     };
     let address = args.mns;
-    match runtime.block_on(run(args)) {
+    match runtime.block_on(run(args, signals)) {
         Ok(()) => Exit::Done,
         Err(error) => {
             eprintln!("error: emulator on {address}: {error}");
@@ -107,20 +110,20 @@ pub fn main(args: EmulatorArgs) -> Exit {
     }
 }
 
-/// Serves until SIGINT or SIGTERM. Fails if the address cannot be listened on or no signal handler be installed.
-async fn run(args: EmulatorArgs) -> io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+/// Serves until SIGINT or SIGTERM. Fails if the address cannot be listened on or no thread be started.
+async fn run(args: EmulatorArgs, signals: Signals) -> io::Result<()> {
+    let mut signals = signals.listen()?;
     let emulator = start(args.config()).await?;
     {
         let mut out = io::stdout().lock();
         writeln!(out, "emulator: mns {}", emulator.endpoint())?;
         out.flush()?;
     }
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    while let Some(signal) = signals.recv().await {
+        if signal.asks == Asks::Stop {
+            break;
+        }
+        signal.act_by_default();
     }
     emulator.shutdown().await;
     Ok(())

@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so")]
 
+pub mod numbers;
+
 use std::{
     fs::{self, File},
     io::{BufRead, BufReader, Read, Write},
@@ -42,6 +44,13 @@ impl Process {
     /// Sends a signal by name, such as `TERM`.
     pub fn signal(&self, name: &str) {
         let status = Command::new("/bin/kill").args(["-s", name, &self.pid().to_string()]).status();
+        assert!(status.expect("kill runs").success());
+    }
+
+    /// Sends a signal with a value, as `sigqueue` does.
+    pub fn signal_with(&self, name: &str, value: i32) {
+        let (value, pid) = (value.to_string(), self.pid().to_string());
+        let status = Command::new("/bin/kill").args(["-s", name, "-q", &value, &pid]).status();
         assert!(status.expect("kill runs").success());
     }
 

@@ -28,6 +28,11 @@ const XML: HeaderValue = HeaderValue::from_static("text/xml;charset=UTF-8");
 /// What stays as it is in a query value. Handles hold `+`, `/` and `=`.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
+/// How long a request that waits for a message may take before it counts as unanswered.
+pub(super) fn longest_call(wait: Duration) -> Duration {
+    wait + MARGIN
+}
+
 /// An access key, and a session token where the key is temporary. Never shown.
 #[derive(Clone)]
 pub struct Credentials {
@@ -90,6 +95,10 @@ impl Client {
         if is_loopback(&endpoint) {
             // A proxy named in the environment is for reaching other machines.
             builder = builder.no_proxy();
+        }
+        if endpoint.scheme() == "http" {
+            // Reading the system's root certificates takes longer than all else in the start of a generation.
+            builder = builder.tls_built_in_root_certs(false);
         }
         let http = builder
             .build()
@@ -194,7 +203,7 @@ impl Client {
             Fault::never(FaultKind::Rejected, format!("{operation}: no URL can be made")).because(error)
         })?;
         let headers = self.headers(operation, &method, &url, body.is_some())?;
-        let mut request = self.http.request(method, url).headers(headers).timeout(wait + MARGIN);
+        let mut request = self.http.request(method, url).headers(headers).timeout(longest_call(wait));
         if let Some(body) = body {
             request = request.body(body);
         }

@@ -25,6 +25,7 @@ pub static TABLES: ConnectorTables = ConnectorTables {
     name: "mns",
     source: Some(RoleTables {
         options: &TABLE,
+        columns: None,
         format: FormatUse::Required(formats::NAMES),
         metadata: METADATA,
         check,

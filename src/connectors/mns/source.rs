@@ -7,13 +7,13 @@ use url::Url;
 
 use super::{
     body::{BodyEncoding, Expected},
-    client::{Client, Credentials, Received},
+    client::{Client, Credentials, Received, longest_call},
     envelope::{self, TopicEnvelope},
     options,
     wire::{self, Delivery},
 };
 use crate::{
-    connector::{Acknowledged, Acknowledger, Opened, QueueFacts, Reader, Source},
+    connector::{Acknowledged, Acknowledger, Opened, Polled, QueueFacts, Reader, Source},
     definition::{At, Diagnostic, Endpoint, Options},
     model::{Body, Fault, FaultKind, LaneId, Message, MetaValue, Receipt, SourceIdentity},
 };
@@ -144,7 +144,7 @@ impl Source for MnsSource {
         SourceIdentity(format!("mns {} {}", normalised(&self.endpoint), self.settings.queue))
     }
 
-    async fn open(&self, _lane: &LaneId) -> Result<Opened, Fault> {
+    async fn open(&self, _lane: &LaneId, _: Option<u64>) -> Result<Opened, Fault> {
         let client = Client::new(self.endpoint.as_str(), self.credentials.clone())?;
         let attributes = client.queue_attributes(&self.settings.queue).await?;
         let seconds = |value: Option<u32>| value.map(|seconds| Duration::from_secs(seconds.into()));
@@ -164,12 +164,17 @@ impl Source for MnsSource {
             reader: Arc::new(reader),
             acknowledger: Arc::new(acknowledger),
             concurrency: self.concurrency,
+            position: None,
             facts,
         })
     }
 
     async fn lanes(&self) -> Result<Vec<LaneId>, Fault> {
         Ok(vec![the_lane()])
+    }
+
+    fn patience(&self) -> Duration {
+        longest_call(Duration::ZERO)
     }
 }
 
@@ -181,10 +186,15 @@ struct MnsReader {
 
 #[async_trait]
 impl Reader for MnsReader {
-    async fn poll(&self) -> Result<Vec<Message>, Fault> {
+    async fn poll(&self) -> Result<Polled, Fault> {
         let Settings { queue, batch_size, wait_seconds, .. } = &self.settings;
         let Received { messages, answered_ms } = self.client.receive(queue, *batch_size, *wait_seconds).await?;
-        messages.into_iter().map(|delivery| self.message(delivery, answered_ms)).collect()
+        let messages = messages.into_iter().map(|delivery| self.message(delivery, answered_ms));
+        Ok(messages.collect::<Result<Vec<_>, _>>()?.into())
+    }
+
+    fn patience(&self) -> Duration {
+        longest_call(Duration::from_secs(self.settings.wait_seconds.into()))
     }
 }
 
@@ -285,6 +295,10 @@ impl Acknowledger for MnsAcknowledger {
             dequeue_count: receipt.dequeue_count,
             invisible_for: Duration::from_secs(seconds.into()),
         }))
+    }
+
+    fn patience(&self) -> Duration {
+        longest_call(Duration::ZERO)
     }
 }
 
