@@ -125,7 +125,7 @@ pub static SWITCHES: [Switch; 15] = [
     probability(
         "fewer-than-asked",
         |faults| &mut faults.fewer_than_asked,
-        "Of a receive that asks for several messages: it gets fewer, however many there are.",
+        "Of a receive that could get several messages: it gets fewer, and at least one.",
     ),
     Switch {
         name: "clock-offset-ms",
