@@ -77,7 +77,7 @@ impl TopicEnvelope {
     fn open(self, text: &str) -> Option<String> {
         let text = inside(text);
         // Looked for first, since most bodies are none and need not be read twice.
-        let is_likely = || text.contains("SubscriptionName");
+        let is_likely = || memchr::memmem::find(text.as_bytes(), b"SubscriptionName").is_some();
         match self {
             Self::Auto if text.starts_with('<') && is_likely() => open_xml(text, true),
             Self::Auto if text.starts_with('{') && is_likely() => open_json(text, true),
