@@ -7,8 +7,9 @@ use bytes::Bytes;
 use url::Url;
 
 use super::{
-    body::{self, BodyEncoding, Expected},
+    body::{BodyEncoding, Expected},
     client::{Client, Credentials, Received, longest_call},
+    envelope::{self, TopicEnvelope},
     options,
     wire::{self, Delivery},
 };
@@ -37,6 +38,7 @@ struct Settings {
     batch_size: usize,
     wait_seconds: u32,
     start_ms: i64,
+    envelope: TopicEnvelope,
     encoding: BodyEncoding,
 }
 
@@ -48,12 +50,13 @@ impl MnsSource {
             Fault::never(FaultKind::Definition, format!("endpoint {endpoint} is not a URL")).because(error)
         })?;
         let wait = options.duration(&options::POLLING_WAIT_TIME);
-        let encoding = encoding(options, format);
+        let (envelope, encoding) = transport(options, format);
         let settings = Settings {
             queue: options.text(&options::QUEUE_NAME).to_owned(),
             batch_size: usize::try_from(options.integer(&options::BATCH_SIZE)).unwrap_or(1),
             wait_seconds: u32::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(wire::LONGEST_WAIT_SECONDS),
             start_ms: options.integer(&options::START_TIME_MS),
+            envelope,
             encoding,
         };
         Ok(Self {
@@ -72,25 +75,33 @@ impl MnsSource {
 
     /// What becomes of bodies as the service gives them before the format gets them.
     pub fn transport(options: &Options, format: &str) -> Arc<dyn Fn(Bytes) -> Body + Send + Sync> {
-        let encoding = encoding(options, format);
+        let (envelope, encoding) = transport(options, format);
         Arc::new(move |received| match String::from_utf8(received.to_vec()) {
-            Ok(text) => body::decode(encoding, text),
+            Ok(text) => envelope::payload(envelope, encoding, text),
             Err(error) => Body::Broken { reason: format!("the body is not UTF-8: {error}"), received },
         })
     }
 
-    /// Whether bodies are OSS notifications, to go through [`super::oss::flatten`] before the format.
+    /// Whether bodies are OSS notifications, to go through [`super::oss::OssDecoder`].
     pub fn flattens(options: &Options) -> bool {
         options.text(&options::MESSAGE_TYPE) == "OSS"
     }
 }
 
-fn encoding(options: &Options, format: &str) -> BodyEncoding {
-    match options.text(&options::BODY_ENCODING) {
+/// How bodies are wrapped on their way.
+fn transport(options: &Options, format: &str) -> (TopicEnvelope, BodyEncoding) {
+    let encoding = match options.text(&options::BODY_ENCODING) {
         "base64" => BodyEncoding::Base64,
         "plain" => BodyEncoding::Plain,
         _ => BodyEncoding::Auto(Expected::of_format(format)),
-    }
+    };
+    let envelope = match options.text(&options::TOPIC_ENVELOPE) {
+        "none" => TopicEnvelope::None,
+        "xml" => TopicEnvelope::Xml,
+        "json" => TopicEnvelope::Json,
+        _ => TopicEnvelope::Auto,
+    };
+    (envelope, encoding)
 }
 
 /// Things an operator should know of options that are valid.
@@ -223,7 +234,7 @@ impl MnsReader {
         let body = if start >= 0 && delivery.enqueue_ms < start {
             Body::Filtered(options::START_TIME_MS.name)
         } else {
-            body::decode(self.settings.encoding, delivery.body)
+            envelope::payload(self.settings.envelope, self.settings.encoding, delivery.body)
         };
         let receipt = Receipt {
             handle: handle.into(),
