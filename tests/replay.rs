@@ -26,24 +26,29 @@ struct Scene {
 impl Scene {
     /// `n` is INT at first, so that what is no INT is refused.
     fn after(sent: &[&str]) -> Self {
+        Self::after_with(sent, "")
+    }
+
+    /// `option`: one of the source, with its indent and newline.
+    fn after_with(sent: &[&str], option: &str) -> Self {
         let emulator = EmulatorProcess::start(&[]);
         let endpoint = emulator.endpoint.clone();
         let place = Place::new();
         send(&endpoint, "q", 60, sent);
         let mut scene = Self { place, endpoint, _emulator: emulator };
-        scene.define("INT", "");
+        scene.define("INT", option);
         let mut supervisor = scene.place.run();
         until(SOON, "the queue is empty", || (scene._emulator.left("q") == 0).then_some(()));
         assert_eq!(supervisor.stop(), 0);
         scene
     }
 
-    fn define(&self, ty: &str, rest: &str) {
+    fn define(&self, ty: &str, option: &str) {
         let (out, letters) = (self.place.path("out"), self.place.path("letters"));
-        let rest = format!("{QUICK}\n{}{rest}", with_letters(&letters));
+        let rest = format!("{QUICK}\n{}", with_letters(&letters));
         let definition = numbers(&self.endpoint, "q", &out, &rest);
-        let schema = format!("schema: {{ n: {ty}, message-id: STRING METADATA }}");
-        self.place.define("q", &definition.replace("schema: { n: INT }", &schema));
+        let schema = format!("{option}  schema: {{ n: {ty}, message-id: STRING METADATA }}");
+        self.place.define("q", &definition.replace("  schema: { n: INT }", &schema));
     }
 
     fn command(&self, path: &str, to: &str) -> std::process::Command {
@@ -93,7 +98,7 @@ fn once_the_definition_is_mended_exactly_the_dead_letters_are_written_and_a_seco
 
     scene.define("STRING", "");
     let said = scene.replayed("letters");
-    assert_eq!(said, "3 dead letters: 2 rows written, 1 dead letters again\n");
+    assert_eq!(said, "3 dead letters: 2 rows written, 1 dead again\n");
     assert_eq!(scene.numbers(), ["\"four\"", "\"two\"", "1", "3"]);
     let replayed = scene.rows().into_iter().filter(|(n, _)| n.starts_with('"')).map(|(_, id)| id);
     assert!(replayed.into_iter().all(|id| ids.contains(&id)), "metadata is that of the message");
@@ -106,13 +111,23 @@ fn once_the_definition_is_mended_exactly_the_dead_letters_are_written_and_a_seco
     assert_eq!(first["metadata"], again[0]["metadata"]);
 
     let said = scene.replayed("letters");
-    assert_eq!(said, "4 dead letters: 0 rows written, 1 dead letters again, 3 replayed before\n");
+    assert_eq!(said, "4 dead letters: 0 rows written, 1 dead again, 3 replayed before\n");
     let folder = scene.letters();
     let oldest = folder.join(&names(&folder)[0]);
     fs::rename(&oldest, scene.place.path("moved.json")).unwrap();
     let said = scene.replayed("moved.json");
     assert!(said.starts_with("nothing to do: all ") && said.contains("state reset q.replay"), "{said}");
     assert_eq!(scene.numbers().len(), 4);
+}
+
+#[test]
+fn a_body_whose_encoding_was_broken_is_decoded_as_the_definition_says_now() {
+    let scene = Scene::after_with(&["{\"n\":1}", "eyJuIjoyfQ=="], "  bodyEncoding: base64\n");
+    assert_eq!((scene.numbers(), letters(&scene.letters()).len()), (vec!["2".to_owned()], 1));
+    assert_eq!(scene.replayed("letters"), "1 dead letters: 0 rows written, 1 dead again\n");
+    scene.define("INT", "");
+    assert_eq!(scene.replayed("letters"), "2 dead letters: 1 rows written, 1 replayed before\n");
+    assert_eq!(scene.numbers(), ["1", "2"]);
 }
 
 #[test]
@@ -228,7 +243,7 @@ fn of_a_body_of_many_rows_only_the_row_of_the_letter_is_written() {
     let output =
         command.arg("--pipelines").arg(place.path("pipelines")).arg("--state").arg(place.path("state")).output();
     let said = String::from_utf8(output.unwrap().stdout).unwrap();
-    assert_eq!(said, "4 dead letters: 2 rows written, 1 dead letters again, 1 replayed before\n");
+    assert_eq!(said, "4 dead letters: 2 rows written, 1 dead again, 1 replayed before\n");
     assert_eq!(lines(&out), ["{\"n\":100}", "{\"n\":256}"]);
     let again = letters(&folder);
     assert_eq!((again.len(), &again[0]["row"]), (1, &256.into()));

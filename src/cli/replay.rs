@@ -216,7 +216,7 @@ fn verdict(status: &PipelineStatus, stopped: Stopped, on_error: OnError, letters
     let mut text = format!("{letters} dead letters: {} rows written", counts.rows_written);
     let skipped = counts.rejects - counts.dead_letters;
     for (count, what) in [
-        (counts.dead_letters, "dead letters again"),
+        (counts.dead_letters, "dead again"),
         (skipped, "skipped"),
         (counts.ignored, "without a row"),
         (counts.duplicates, "replayed before"),

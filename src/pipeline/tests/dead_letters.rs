@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::harness::{Rig, Scripted, Setup, delivery, next, run, until, with_body};
+use super::{
+    harness::{Rig, Scripted, Setup, delivery, next, run, until, with_body},
+    recording::Letter,
+};
 use crate::{
     connector::Polled,
     connectors::Plan,
@@ -16,14 +19,12 @@ use crate::{
 const QUICK: Duration = Duration::from_millis(10);
 const SETUP: fn() -> Setup = || Setup { on_error: OnError::DeadLetter, concurrency: 1, ..Setup::default() };
 
-type Letter = (String, Option<i32>);
-
 fn letter(body: &str, row: Option<i32>) -> Letter {
     (body.to_owned(), row)
 }
 
 fn letters(rig: &Rig) -> Vec<Letter> {
-    let mut letters = rig.world.state().letters.clone();
+    let mut letters = rig.world.state().post.committed.clone();
     letters.sort();
     letters
 }
@@ -159,7 +160,7 @@ fn a_fault_of_the_sink_for_letters_is_one_of_the_generation_and_nothing_is_dispo
 #[test]
 fn a_letter_that_its_sink_refuses_stops_the_pipeline_with_the_message_left_and_the_rest_finished() {
     run(SETUP(), async |rig| {
-        rig.world.state().refused_letters.push("x");
+        rig.world.state().post.refused.push("x");
         let mut running = rig.open().await;
         rig.world.deliver(vec![delivery(1, 1), with_body(2, 1, "x"), with_body(3, 1, "y")]);
         let Event::Hopeless { fault, .. } = running.event().await else { panic!("something else") };
@@ -191,6 +192,21 @@ fn tokens_of_letters_that_are_no_longer_asked_for_are_not_forgotten() {
     });
 }
 
+#[test]
+fn whatever_the_service_does_and_whenever_a_generation_ends_each_row_is_a_row_once_or_a_letter_once() {
+    for seed in 0..4 {
+        run(Setup { on_error: OnError::DeadLetter, ..super::hard(seed) }, async |rig| {
+            let (refused, written): (Vec<i64>, Vec<i64>) = (0..400).partition(|n| n % 7 == 0);
+            rig.world.state().refused.clone_from(&refused);
+            super::live_through(rig, seed, 400).await;
+            assert_eq!(rig.world.committed(), written, "seed {seed}");
+            let mut expected: Vec<Letter> = refused.iter().map(|n| letter(&n.to_string(), Some(0))).collect();
+            expected.sort();
+            assert_eq!(letters(rig), expected, "seed {seed}");
+        });
+    }
+}
+
 /// Row `n` of a lane with positions.
 fn row(n: u64, body: &str) -> Message {
     Message { receipt: None, ..with_body(n as i64, 0, body) }
@@ -208,6 +224,7 @@ fn on_a_lane_with_positions_the_position_passes_what_is_a_letter() {
         rig.open().await.drain().await;
         assert_eq!(rig.world.state().opened.last(), Some(&Some(4)));
         assert_eq!((rig.world.committed(), letters(rig)), (vec![0, 3], vec![letter("2", Some(0)), letter("x", None)]));
+        assert_eq!(rig.world.state().post.positions, ["0..4", "0..4"]);
     });
 }
 

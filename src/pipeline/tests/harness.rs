@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::{
-    recording::{Post, Recording, letters_identity, sink_identity},
+    recording::{Post, Posted, Recording, letters_identity, sink_identity},
     service::Service,
 };
 use crate::{
@@ -67,11 +67,7 @@ pub struct State {
     /// Rows committed.
     pub committed: Vec<i64>,
     pub tokens: HashSet<String>,
-    /// Dead letters taken and not yet prepared, and those committed: body and row.
-    pub open_letters: Vec<(String, Option<i32>)>,
-    pub letters: Vec<(String, Option<i32>)>,
-    /// Bodies of which the sink for dead letters refuses letters.
-    pub refused_letters: Vec<&'static str>,
+    pub post: Posted,
     /// The sinks' calls, in order.
     pub calls: Vec<&'static str>,
     /// The next sink that is dropped panics.

@@ -76,6 +76,21 @@ impl Sink for Recording {
     }
 }
 
+/// A body and the row in it.
+pub type Letter = (String, Option<i32>);
+
+/// What the sink for dead letters has and does.
+#[derive(Default)]
+pub struct Posted {
+    /// Letters taken and not yet prepared.
+    pub open: Vec<Letter>,
+    pub committed: Vec<Letter>,
+    /// What letters say of the positions they lie in.
+    pub positions: Vec<String>,
+    /// Bodies of which it refuses letters.
+    pub refused: Vec<&'static str>,
+}
+
 /// Where dead letters go: likewise.
 pub struct Post(pub Arc<World>);
 
@@ -91,7 +106,7 @@ impl Sink for Post {
 
     async fn recover(&mut self, tokens: &[Token]) -> Result<(), Fault> {
         self.0.sink_call("recover letters").await?;
-        self.0.state().open_letters.clear();
+        self.0.state().post.open.clear();
         for token in tokens {
             self.commit(token).await?;
         }
@@ -102,13 +117,15 @@ impl Sink for Post {
         self.0.sink_call("write letters").await?;
         let mut state = self.0.state();
         let (bodies, numbers) = (rows.column(1).as_binary::<i32>(), rows.column(2).as_primitive::<Int32Type>());
+        let positions = rows.column(7).as_string::<i32>();
+        state.post.positions.extend(positions.iter().flatten().map(str::to_owned));
         let mut rejects = Vec::new();
         for row in 0..rows.num_rows() {
             let body = String::from_utf8(bodies.value(row).to_vec()).unwrap();
-            if state.refused_letters.contains(&body.as_str()) {
+            if state.post.refused.contains(&body.as_str()) {
                 rejects.push(RowReject { row, reason: "no such addressee".to_owned() });
             } else {
-                state.open_letters.push((body, numbers.is_valid(row).then(|| numbers.value(row))));
+                state.post.open.push((body, numbers.is_valid(row).then(|| numbers.value(row))));
             }
         }
         Ok(rejects)
@@ -116,7 +133,7 @@ impl Sink for Post {
 
     async fn prepare(&mut self, epoch: Epoch) -> Result<Option<Token>, Fault> {
         self.0.sink_call("prepare letters").await?;
-        let letters = std::mem::take(&mut self.0.state().open_letters);
+        let letters = std::mem::take(&mut self.0.state().post.open);
         let content = serde_json::to_string(&(epoch, &letters)).unwrap();
         Ok((!letters.is_empty()).then(|| Token { sink: letters_identity(), content }))
     }
@@ -124,10 +141,10 @@ impl Sink for Post {
     async fn commit(&mut self, token: &Token) -> Result<(), Fault> {
         self.0.sink_call("commit letters").await?;
         assert_eq!(token.sink, letters_identity(), "a token goes to the sink it names");
-        let (_, letters): (Epoch, Vec<(String, Option<i32>)>) = serde_json::from_str(&token.content).unwrap();
+        let (_, letters): (Epoch, Vec<Letter>) = serde_json::from_str(&token.content).unwrap();
         let mut state = self.0.state();
         if state.tokens.insert(token.content.clone()) {
-            state.letters.extend(letters);
+            state.post.committed.extend(letters);
         }
         Ok(())
     }
