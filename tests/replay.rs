@@ -112,11 +112,22 @@ fn once_the_definition_is_mended_exactly_the_dead_letters_are_written_and_a_seco
 
     let said = scene.replayed("letters");
     assert_eq!(said, "4 dead letters: 0 rows written, 1 dead again, 3 replayed before\n");
+    // Known by what it is, also in another file and under another name of the pipeline.
     let folder = scene.letters();
     let oldest = folder.join(&names(&folder)[0]);
     fs::rename(&oldest, scene.place.path("moved.json")).unwrap();
     let said = scene.replayed("moved.json");
     assert!(said.starts_with("nothing to do: all ") && said.contains("state reset q.replay"), "{said}");
+    for (old, new) in [("q", "r"), ("q.replay", "r.replay")] {
+        let mut rename = binary();
+        rename.args(["state", "rename", old, new]).arg("--state").arg(scene.place.path("state"));
+        assert!(rename.output().unwrap().status.success());
+    }
+    let pipelines = scene.place.path("pipelines");
+    fs::rename(pipelines.join("q.yaml"), pipelines.join("r.yaml")).unwrap();
+    let output = scene.command("moved.json", "r").output().expect("it runs");
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("nothing to do"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("are of the pipeline q"), "{output:?}");
     assert_eq!(scene.numbers().len(), 4);
 }
 
