@@ -10,7 +10,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use common::{
     EmulatorProcess, Place, SOON, binary,
     letters::{letters, names, text_of, with_letters},
-    numbers::{bodies, lines, numbers, send},
+    numbers::{lines, numbers, send},
     until,
 };
 
@@ -264,7 +264,10 @@ fn of_a_body_of_many_rows_only_the_row_of_the_letter_is_written() {
 #[cfg(feature = "failpoints")]
 mod killed {
     use super::*;
-    use common::letters::{PLACES, once_each};
+    use common::{
+        letters::{PLACES, once_each},
+        numbers::bodies,
+    };
 
     #[test]
     fn a_replay_that_is_killed_at_any_place_is_finished_by_the_next_one() {
