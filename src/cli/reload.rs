@@ -24,7 +24,7 @@ pub struct Args {
     #[arg(long, env = "QUEUEWARDEN_STATE", value_name = "DIR")]
     state: PathBuf,
     /// How long to wait until it is done, such as `60s`. A changed pipeline is drained first.
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = super::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "60s", allow_negative_numbers = true, value_parser = super::duration)]
     deadline: Duration,
 }
 
