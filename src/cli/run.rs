@@ -190,8 +190,11 @@ pub(super) async fn serve(
     admin.stop().await;
     let exit = if stopped == Stopped::Drained { Exit::Done } else { Exit::DrainDeadline };
     tracing::info!(code = exit as u8, "stopped");
-    // What was cut off may hang in the store: only after a clean drain is it waited for.
-    leave(exit, (stopped == Stopped::Drained).then_some(state))
+    if stopped == Stopped::Drained {
+        leave(exit, Some(state));
+    }
+    // What was cut off may hang in the store, and would hang whoever closes it: it must not even be dropped.
+    leave(exit, None)
 }
 
 /// Waits for what the process cannot go on after.
