@@ -89,7 +89,7 @@ metrics! {
         #[label("state")]
         state: IntGaugeVec = "pipeline_state", "1 for the state the pipeline is in, 0 for the others.";
         generation: IntGaugeVec = "pipeline_generation", "Number of the current generation of the pipeline's actors.";
-        restarts: IntCounterVec = "pipeline_restarts_total", "Generations started after an earlier one of this process.";
+        restarts: IntCounterVec = "pipeline_restarts_total", "Generations started again after a fault or on request, in this process; not by a reload.";
         #[label("actor", "kind")]
         faults: IntCounterVec = "pipeline_faults_total", "Faults that ended a generation, by the actor that had them.";
         received: IntCounterVec = "source_messages_received_total", "Deliveries received, duplicates included.";
