@@ -1,6 +1,11 @@
 //! Formats turn bodies into rows and rows into bytes. One file (or folder) per format, and one entry in the table.
 
+mod base64;
 pub mod json;
+mod number;
+mod reason;
+mod scalars;
+mod time;
 
 use arrow_array::RecordBatch;
 

@@ -1,4 +1,4 @@
-//! Dates and times in the two spellings of `json.timestamp-format.standard`.
+//! Dates and times, and timestamps in the two spellings of Flink.
 
 use chrono::{Datelike, NaiveDate};
 
@@ -6,7 +6,7 @@ use chrono::{Datelike, NaiveDate};
 const EPOCH_FROM_CE: i32 = 719_163;
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// `json.timestamp-format.standard`
+/// How a timestamp is spelt, as in `json.timestamp-format.standard`; csv knows the first only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standard {
     /// `2020-12-30 12:13:14.123`; seconds are mandatory
