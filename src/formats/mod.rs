@@ -2,6 +2,8 @@
 
 mod base64;
 pub mod csv;
+#[cfg(test)]
+mod flink_cases;
 pub mod json;
 mod number;
 pub mod raw;

@@ -167,6 +167,10 @@ impl formats::Decoder for Decoder {
         self.values.left_out = 0;
         let text = from_utf8(body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body));
         let result = match text {
+            // By this Jackson tells it, and reads it. As UTF-8 it would be a text full of NUL.
+            Ok(_) if body.iter().take(2).any(|byte| *byte == 0) => self
+                .ignorable("not UTF-8: UTF-16, or NUL at its beginning".into())
+                .map(|()| Decoded { dropped: true, ..Decoded::default() }),
             Ok(text) => self.body(text, rows),
             Err(error) => {
                 self.ignorable(format!("not UTF-8: {error}")).map(|()| Decoded { dropped: true, ..Decoded::default() })

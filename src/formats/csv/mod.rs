@@ -14,8 +14,6 @@ mod record;
 mod value;
 
 #[cfg(test)]
-mod cases;
-#[cfg(test)]
 mod tests;
 
 pub use decode::Decoder;
