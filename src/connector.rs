@@ -17,11 +17,17 @@ pub trait Source: Send + Sync {
     /// What is read, without credentials.
     fn identity(&self) -> SourceIdentity;
 
-    /// Connects, checks that the queue is there, and learns what it can of it.
-    async fn open(&self, lane: &LaneId) -> Result<Opened, Fault>;
+    /// Connects, checks that the queue is there, and learns what it can of it. `resume`: the position the last
+    /// checkpoint recorded for the lane, which beats whatever option says where to begin.
+    async fn open(&self, lane: &LaneId, resume: Option<u64>) -> Result<Opened, Fault>;
 
     /// The lanes there are now. A queue service has one.
     async fn lanes(&self) -> Result<Vec<LaneId>, Fault>;
+
+    /// After how long these calls report a timeout by themselves; see [`Reader::patience`].
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// An opened lane.
@@ -30,8 +36,11 @@ pub struct Opened {
     pub reader: Arc<dyn Reader>,
     /// Acknowledges.
     pub acknowledger: Arc<dyn Acknowledger>,
-    /// How many polls (and how many acknowledge calls) may be under way at once; at least 1.
+    /// How many polls (and how many acknowledge calls) may be under way at once; at least 1, and 1 where the lane has
+    /// positions: concurrent answers have no order.
     pub concurrency: usize,
+    /// Where reading begins, on a lane whose position resumes; `None` on one that has none.
+    pub position: Option<u64>,
     /// What the service says of the queue.
     pub facts: QueueFacts,
 }
@@ -50,7 +59,32 @@ pub struct QueueFacts {
 pub trait Reader: Send + Sync {
     /// Receives what there is, waiting as long as the connector's options say. Empty is normal. Several calls
     /// may be under way at once; only a drain drops one unfinished.
-    async fn poll(&self) -> Result<Vec<Message>, Fault>;
+    async fn poll(&self) -> Result<Polled, Fault>;
+
+    /// How long a poll may take by itself, because it waits for messages and has a timeout of its own. One that takes
+    /// longer by more than `checkpoint.timeout` hangs.
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// What a poll brought.
+#[derive(Debug, Default)]
+pub struct Polled {
+    /// The messages, in the order of the lane.
+    pub messages: Vec<Message>,
+    /// The position of what comes after them: at every poll of a lane whose position resumes, moved or not, and never
+    /// less than the one before; at no poll of another. May move without a message.
+    pub position: Option<u64>,
+    /// Nothing comes after them, now or ever: the lane is bounded and at its end. It is not polled again.
+    pub end: bool,
+}
+
+/// From a lane without positions or an end.
+impl From<Vec<Message>> for Polled {
+    fn from(messages: Vec<Message>) -> Self {
+        Self { messages, position: None, end: false }
+    }
 }
 
 /// Acknowledges messages of one lane.
@@ -73,6 +107,11 @@ pub trait Acknowledger: Send + Sync {
     /// Makes a delivery stay invisible for `timeout` from now (whole seconds); answers the receipt that
     /// replaces the given one, or `None` if the service no longer knows it (it will be delivered again).
     async fn extend(&self, receipt: &Receipt, timeout: Duration) -> Result<Option<Receipt>, Fault>;
+
+    /// After how long these calls report a timeout by themselves; see [`Reader::patience`].
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// What became of one receipt.

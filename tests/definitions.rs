@@ -4,6 +4,8 @@
 
 #[path = "definitions/binary.rs"]
 mod binary;
+#[path = "definitions/datagen.rs"]
+mod datagen;
 #[path = "definitions/documented.rs"]
 mod documented;
 #[path = "definitions/formats.rs"]
@@ -14,6 +16,8 @@ mod generated;
 mod together;
 
 use std::path::Path;
+
+use generated::ColumnSample;
 
 use queuewarden::{
     connectors::REGISTRY,
@@ -225,11 +229,13 @@ fn what_belongs_elsewhere_is_told_so() {
 fn what_there_is_not_yet_is_refused_with_what_there_is() {
     assert_eq!(
         told_with("connector: mns", "connector: rocketmq4"),
-        ["3:14: error: there is no connector `rocketmq4`; expected the name of a source: `mns`"]
+        ["3:14: error: there is no connector `rocketmq4`; expected the name of a source: `mns`, `datagen`"]
     );
     assert_eq!(
         told_with("connector: mns", "connector: nms"),
-        ["3:14: error: there is no connector `nms`; expected the name of a source: `mns`; did you mean `mns`?"]
+        [
+            "3:14: error: there is no connector `nms`; expected the name of a source: `mns`, `datagen`; did you mean `mns`?"
+        ]
     );
     let orc = "error: there is no format `orc`; expected the name of a format: `json`, `csv`, `raw`";
     assert_eq!(told_with("format: json\n  messageType", "format: orc\n  messageType"), [format!("9:11: {orc}")]);
@@ -418,7 +424,17 @@ fn the_name_is_the_files_unless_given() {
 
 #[test]
 fn every_entry_of_every_option_table_is_guarded() {
-    let cases = generated::every_option_is_guarded(&REGISTRY, |_, _| None);
+    let columns = |_: &str, option: &str| {
+        let (ty, value, with): (_, _, &[_]) = match option {
+            "min" | "max" => ("INT", None, &[]),
+            "start" => ("INT", None, &[("kind", "sequence"), ("end", "9")]),
+            "end" => ("INT", None, &[("kind", "sequence"), ("start", "1")]),
+            "max-past" => ("TIMESTAMP(3)", None, &[]),
+            _ => ("STRING", None, &[]),
+        };
+        ColumnSample { ty, value, with }
+    };
+    let cases = generated::every_option_is_guarded(&REGISTRY, |_, _| None, columns);
     println!("{cases} cases");
     assert!(cases > 300, "{cases}");
 }

@@ -15,6 +15,7 @@ use queuewarden::{
     cli::Exit,
     connectors::REGISTRY,
     definition::{ConnectorTables, MetadataKey, OptionTable, RoleTables, sections},
+    emulator::SWITCHES,
     supervisor::State,
     telemetry::{METRIC_DOCS, Metrics},
 };
@@ -34,7 +35,8 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-fn option_table(table: &OptionTable) -> String {
+/// `prefix`: what stands before each name.
+fn option_table(table: &OptionTable, prefix: &str) -> String {
     if table.options.is_empty() {
         return "It has no options.\n".to_owned();
     }
@@ -47,7 +49,7 @@ fn option_table(table: &OptionTable) -> String {
         };
         let masked = if option.secret { " Never shown." } else { "" };
         let (values, meaning) = (cell(&option.kind.describe()), cell(option.doc));
-        writeln!(text, "| `{}` | {} | {values} | {meaning}{masked} |", option.name, cell(&default)).unwrap();
+        writeln!(text, "| `{prefix}{}` | {} | {values} | {meaning}{masked} |", option.name, cell(&default)).unwrap();
     }
     text
 }
@@ -69,26 +71,38 @@ fn metric_table() -> String {
     text
 }
 
+fn switch_table() -> String {
+    let mut text = String::from("| switch | takes | what happens |\n|---|---|---|\n");
+    for switch in &SWITCHES {
+        writeln!(text, "| `{}` | {} | {} |", switch.name, switch.takes(), cell(switch.doc)).unwrap();
+    }
+    text
+}
+
 fn roles(connector: &'static ConnectorTables) -> impl Iterator<Item = &'static RoleTables> {
     connector.source.iter().chain(&connector.sink)
 }
 
 /// Every table there must be, by what its marker says.
 fn tables() -> Vec<(String, String)> {
-    let mut tables = vec![("metrics".to_owned(), metric_table())];
+    let mut tables = vec![("metrics".to_owned(), metric_table()), ("switches".to_owned(), switch_table())];
     for table in std::iter::once(&sections::TOP).chain(sections::SECTIONS) {
-        tables.push((format!("options: {}", table.name), option_table(table)));
+        tables.push((format!("options: {}", table.name), option_table(table, "")));
     }
     for connector in REGISTRY.connectors {
         for role in roles(connector) {
-            tables.push((format!("options: {}", connector.name), option_table(role.options)));
+            tables.push((format!("options: {}", connector.name), option_table(role.options, "")));
+            if let Some(columns) = role.columns {
+                let name = format!("options: {} {}", connector.name, columns.name);
+                tables.push((name, option_table(columns, &format!("{}.COLUMN.", columns.name))));
+            }
             if !role.metadata.is_empty() {
                 tables.push((format!("metadata: {}", connector.name), metadata_table(role.metadata)));
             }
         }
     }
     for format in REGISTRY.formats {
-        tables.push((format!("options: {}", format.name), option_table(format.options)));
+        tables.push((format!("options: {}", format.name), option_table(format.options, "")));
     }
     tables
 }
@@ -124,7 +138,9 @@ fn the_tables_of_the_readme_are_those_of_the_program() {
 fn every_table_marker_of_the_readme_is_checked() {
     let known: BTreeSet<String> = tables().into_iter().map(|(marker, _)| format!("<!-- {marker} -->")).collect();
     let text = readme();
-    let markers = text.lines().filter(|line| line.starts_with("<!-- options") || line.starts_with("<!-- metadata"));
+    let markers = text.lines().filter(|line| {
+        ["<!-- options", "<!-- metadata", "<!-- switches"].iter().any(|marker| line.starts_with(marker))
+    });
     let unknown: Vec<_> = markers.filter(|marker| !known.contains(*marker)).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
 }

@@ -46,6 +46,7 @@ pub fn serve(listener: TcpListener, handle: Handle) -> io::Result<Admin> {
             .service(read_only("/healthz", healthz))
             .service(read_only("/readyz", readyz))
             .service(read_only("/api/pipelines", pipelines))
+            .service(read_only("/api/reload", reload))
     })
     .workers(1)
     .disable_signals()
@@ -73,7 +74,7 @@ async fn not_allowed() -> impl Responder {
 }
 
 async fn index() -> impl Responder {
-    "queuewarden\n\n/metrics        for Prometheus\n/healthz        is the process alive\n/readyz         does every pipeline run\n/api/pipelines  their state, as JSON\n"
+    "queuewarden\n\n/metrics        for Prometheus\n/healthz        is the process alive\n/readyz         does every pipeline run\n/api/pipelines  their state, as JSON\n/api/reload     what the last reload did, as JSON\n"
 }
 
 async fn metrics(handle: web::Data<Handle>) -> HttpResponse {
@@ -94,7 +95,12 @@ async fn readyz(handle: web::Data<Handle>) -> HttpResponse {
         .iter()
         .filter(|pipeline| !pipeline.state.is_ready())
         .map(|pipeline| {
-            let reason = pipeline.last_error.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            // What is being tried now says more than what ended an earlier generation.
+            let mut reasons = pipeline.troubles.clone();
+            if reasons.is_empty() {
+                reasons.extend(pipeline.last_error.clone());
+            }
+            let reason = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
             format!("{} is {}{reason}\n", pipeline.name, pipeline.state.name())
         })
         .collect();
@@ -107,4 +113,9 @@ async fn readyz(handle: web::Data<Handle>) -> HttpResponse {
 
 async fn pipelines(handle: web::Data<Handle>) -> impl Responder {
     web::Json(handle.pipelines())
+}
+
+/// `null` before the first.
+async fn reload(handle: web::Data<Handle>) -> impl Responder {
+    web::Json(handle.last_reload())
 }

@@ -12,20 +12,17 @@ use std::{
 use chrono::Utc;
 use serde_json::json;
 
-use super::{Exit, run};
+use super::{Exit, run, signals::Signals};
 use crate::{
-    connectors::{
-        self,
-        mns::{
-            client::{Client, Credentials},
-            wire::{Outgoing, QueueSettings},
-        },
+    connectors::mns::{
+        client::{Client, Credentials},
+        wire::{Outgoing, QueueSettings},
     },
-    definition::{Environment, Style, discover},
+    definition::Environment,
     emulator,
     model::Fault,
     state::StateDir,
-    supervisor::{self, Handle},
+    supervisor::{self, Handle, Hangs},
 };
 
 /// The definitions it runs: those of the repository's `pipelines/`.
@@ -52,7 +49,7 @@ pub struct Args {
 }
 
 /// Runs until SIGINT or SIGTERM.
-pub fn run(args: Args) -> Exit {
+pub fn run(args: Args, signals: Signals) -> Exit {
     // The emulator and the producer have threads of their own, as they would have processes of their own.
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build() {
         Ok(runtime) => runtime,
@@ -73,7 +70,7 @@ pub fn run(args: Args) -> Exit {
         Err(error) => return failed("the demo cannot be prepared", &error),
     };
     runtime.spawn(produce(endpoint.clone()));
-    supervisor::block_on(run::serve(config, move |address, handle| {
+    supervisor::block_on(run::serve(config, signals, move |address, handle| {
         introduce(&folder, &endpoint, address);
         runtime.spawn(async move {
             let _emulator = emulator;
@@ -112,12 +109,21 @@ fn prepare(folder: &Path, endpoint: &str, listen: SocketAddr) -> io::Result<run:
         },
         None,
     );
-    let loaded = connectors::load(&discover(&[pipelines]).files, &environment);
-    if let Some(broken) = loaded.iter().find(|one| one.plan.is_none()) {
-        return Err(io::Error::other(broken.read.report.render(Style::Plain)));
+    let members = run::read(&pipelines, &environment).members;
+    if let Some(reason) = members.iter().find_map(|member| member.plan.as_ref().err()) {
+        return Err(io::Error::other(reason.clone()));
     }
     let state = StateDir::open(&folder.join("state")).map_err(io::Error::other)?;
-    Ok(run::Config { loaded, state, listen, shutdown_deadline: Duration::from_millis(1500), threads: 1 })
+    Ok(run::Config {
+        members,
+        load: run::reading(pipelines, environment),
+        state,
+        listen,
+        shutdown_deadline: Duration::from_millis(1500),
+        threads: 1,
+        hangs: Hangs::default(),
+        exit_when_finished: false,
+    })
 }
 
 fn introduce(folder: &Path, endpoint: &str, address: SocketAddr) {

@@ -4,8 +4,11 @@ use std::{io, io::Write as _, net::SocketAddr};
 
 use clap::Args;
 
-use super::Exit;
-use crate::emulator::{AccessKey, Config, FaultFlag, start};
+use super::{
+    Exit,
+    signals::{Asks, Signals},
+};
+use crate::emulator::{AccessKey, Config, FaultFlag, SWITCHES, start};
 
 /// Serves a local MNS from memory until SIGINT or SIGTERM.
 #[derive(Debug, Clone, Args)]
@@ -28,14 +31,25 @@ pub struct EmulatorArgs {
     /// A queue that is there from the beginning; may be given more than once
     #[arg(long = "queue", value_name = "NAME")]
     pub queues: Vec<String>,
-    /// A fault, [QUEUE:]NAME=PROBABILITY; NAME is duplicate-same-receive, duplicate-in-flight,
-    /// duplicate-before-delete, duplicate-during-delete, lost-delete-reply, error-on-receive or error-on-delete; may
-    /// be given more than once
-    #[arg(long = "fault", value_name = "FAULT")]
+    /// A switch of what goes wrong, [QUEUE:]NAME=VALUE, such as throttle=0.1 or orders:delay-ms=250; may be given more
+    /// than once
+    #[arg(long = "fault", value_name = "FAULT", long_help = fault_help())]
     pub faults: Vec<FaultFlag>,
     /// Seed of what is random in faults
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+}
+
+/// What `--help` says of switches: each with what it takes and does.
+fn fault_help() -> String {
+    let mut text = String::from(
+        "A switch of what goes wrong, [QUEUE:]NAME=VALUE, such as throttle=0.1 or orders:delay-ms=250; may be given \
+         more than once. While the emulator runs, PUT or POST to /_emulator/queues/NAME/faults sets them. There are:",
+    );
+    for switch in &SWITCHES {
+        text.push_str(&format!("\n\n{} ({}): {}", switch.name, switch.takes(), switch.doc));
+    }
+    text
 }
 
 /// A text that is never shown.
@@ -70,7 +84,7 @@ impl EmulatorArgs {
         // A queue's own flags come on top of those for all.
         for flag in &self.faults {
             if let Some(queue) = &flag.queue {
-                flag.apply(config.queue_faults.entry(queue.clone()).or_insert_with(|| config.faults.clone()));
+                flag.apply(config.queue_faults.entry(queue.clone()).or_insert(config.faults));
             }
         }
         config
@@ -78,7 +92,7 @@ impl EmulatorArgs {
 }
 
 /// Serves until SIGINT or SIGTERM.
-pub fn main(args: EmulatorArgs) -> Exit {
+pub fn main(args: EmulatorArgs, signals: Signals) -> Exit {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -87,7 +101,7 @@ pub fn main(args: EmulatorArgs) -> Exit {
         }
     };
     let address = args.mns;
-    match runtime.block_on(run(args)) {
+    match runtime.block_on(run(args, signals)) {
         Ok(()) => Exit::Done,
         Err(error) => {
             eprintln!("error: emulator on {address}: {error}");
@@ -96,20 +110,20 @@ pub fn main(args: EmulatorArgs) -> Exit {
     }
 }
 
-/// Serves until SIGINT or SIGTERM. Fails if the address cannot be listened on or no signal handler be installed.
-async fn run(args: EmulatorArgs) -> io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+/// Serves until SIGINT or SIGTERM. Fails if the address cannot be listened on or no thread be started.
+async fn run(args: EmulatorArgs, signals: Signals) -> io::Result<()> {
+    let mut signals = signals.listen()?;
     let emulator = start(args.config()).await?;
     {
         let mut out = io::stdout().lock();
         writeln!(out, "emulator: mns {}", emulator.endpoint())?;
         out.flush()?;
     }
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    while let Some(signal) = signals.recv().await {
+        if signal.asks == Asks::Stop {
+            break;
+        }
+        signal.act_by_default();
     }
     emulator.shutdown().await;
     Ok(())

@@ -8,12 +8,18 @@ use std::process::ExitCode;
 pub enum Exit {
     /// All went well; after SIGTERM or SIGINT: everything received was finished.
     Done = 0,
+    /// A pipeline was restarted as asked, and is Failed again.
+    PipelineFailed = 1,
     /// The command line cannot be understood (EX_USAGE).
     Usage = 64,
     /// The state store cannot be read (EX_DATAERR).
     StoreUnreadable = 65,
     /// What is named is not there: a path, a definition in it, a pipeline's state (EX_NOINPUT).
     NoInput = 66,
+    /// No supervisor runs on the state directory, or none that can be reached from here (EX_UNAVAILABLE).
+    NoSupervisor = 69,
+    /// Too many threads are blocked at once, or what supervises the pipelines panicked (EX_SOFTWARE).
+    Software = 70,
     /// The address to listen on cannot be bound, or another thing the system denies (EX_OSERR).
     System = 71,
     /// A change to a stored state was refused: output is pending, or the name is taken (EX_CANTCREAT).
@@ -24,6 +30,8 @@ pub enum Exit {
     LockHeld = 75,
     /// A definition is not valid (EX_CONFIG).
     Definition = 78,
+    /// A restart or reload that was asked for was not done before its deadline.
+    RestartTimeout = 123,
     /// Not everything could be finished before the shutdown deadline; it will be read again. As `timeout(1)`.
     DrainDeadline = 124,
 }
@@ -33,14 +41,18 @@ impl Exit {
     pub const HELP: &str = "\
 Exit codes:
     0  done; after SIGTERM or SIGINT: every pipeline that ran finished what it had received
+    1  a pipeline was restarted, and is failed again
    64  the command line cannot be understood
    65  the state store cannot be read
-   66  what is named is not there: a path, a definition in it, or the state of a pipeline
+   66  what is named is not there: a path, a definition in it, a pipeline, or its state
+   69  no supervisor is running on the state directory, or it cannot be reached
+   70  too many threads are blocked at once, or the supervisor itself failed
    71  an address cannot be bound, or another thing the system denies
    73  `state` refused a change: output is pending, or the new name is taken
    74  the state store failed while running
    75  another supervisor holds the state directory
    78  a definition is not valid
+  123  restart or reload was not done before --deadline
   124  not everything was finished before the shutdown deadline; it will be read again";
 }
 

@@ -1,7 +1,8 @@
 //! Places where a test may end, stop or fail the process. Only with the feature `failpoints`.
 //!
 //! `FAILPOINTS=name=action` as the crate `fail` reads it, and `QUEUEWARDEN_KILL_AT=name=3`: the third time the place
-//! is reached the process kills itself, as `kill -9` would.
+//! is reached the process kills itself, as `kill -9` would. With `QUEUEWARDEN_FAIL_PIPELINE=name` the places of other
+//! pipelines are passed by.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

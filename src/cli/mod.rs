@@ -1,19 +1,30 @@
 //! The command line: one file per verb.
 
 pub mod check;
+mod client;
 mod demo;
 pub mod emulator;
 mod exit;
 #[cfg(feature = "failpoints")]
 mod failpoints;
+mod reload;
+mod restart;
 mod run;
+mod signals;
 mod state;
+mod status;
+
+use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub use exit::Exit;
+use signals::Signals;
 
-use crate::telemetry::{self, LogFormat};
+use crate::{
+    definition::parse_duration,
+    telemetry::{self, LogFormat},
+};
 
 #[derive(Parser)]
 #[command(name = "queuewarden", version, about, after_help = Exit::HELP, max_term_width = 110)]
@@ -42,6 +53,12 @@ enum LogFormatArg {
 enum Verb {
     /// Run the pipelines of a folder until SIGTERM or SIGINT.
     Run(run::Args),
+    /// Restart pipelines of a running supervisor, and wait until they have.
+    Restart(restart::Args),
+    /// Have a running supervisor read its definitions again, and wait until it has.
+    Reload(reload::Args),
+    /// Show the pipelines of a running supervisor.
+    Status(status::Args),
     /// Check definitions and show every mistake, without running anything.
     Check(check::CheckArgs),
     /// Look at, forget or rename what pipelines have stored, while no supervisor runs.
@@ -55,6 +72,11 @@ enum Verb {
 
 /// Reads the command line and does what it says.
 pub fn main() -> Exit {
+    // First of all, so that no moment is left in which a signal would end a supervisor without a drain.
+    let signals = match Signals::install() {
+        Ok(signals) => signals,
+        Err(error) => return failed("signals cannot be caught", &error),
+    };
     #[cfg(feature = "failpoints")]
     let _scenario = failpoints::arm();
     let cli = match Cli::try_parse() {
@@ -75,10 +97,36 @@ pub fn main() -> Exit {
         return Exit::Usage;
     }
     match cli.verb {
-        Verb::Run(args) => run::run(args),
-        Verb::Check(args) => check::run(&args),
-        Verb::State(verb) => state::run(verb),
-        Verb::Emulator(args) => emulator::main(args),
-        Verb::Demo(args) => demo::run(args),
+        Verb::Run(args) => run::run(args, signals),
+        Verb::Emulator(args) => emulator::main(args, signals),
+        Verb::Demo(args) => demo::run(args, signals),
+        Verb::Restart(args) => uncaught(signals, || restart::run(&args)),
+        Verb::Reload(args) => uncaught(signals, || reload::run(&args)),
+        Verb::Status(args) => uncaught(signals, || status::run(&args)),
+        Verb::Check(args) => uncaught(signals, || check::run(&args)),
+        Verb::State(verb) => uncaught(signals, || state::run(verb)),
     }
+}
+
+/// For a verb that a signal ends as it ends any program.
+fn uncaught(signals: Signals, verb: impl FnOnce() -> Exit) -> Exit {
+    match signals.by_default() {
+        Ok(()) => verb(),
+        Err(error) => failed("signals cannot be listened to", &error),
+    }
+}
+
+/// For flags that take a duration, written as in definitions.
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|expected| format!("expected {expected}"))
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+fn failed(what: &str, error: &dyn std::error::Error) -> Exit {
+    eprintln!("error: {what}: {}", with_causes(error));
+    Exit::System
 }

@@ -2,24 +2,26 @@
 
 use std::{
     net::SocketAddr,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process,
     sync::{Arc, mpsc},
     time::Duration,
 };
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::{
     Exit,
     check::{check_secrets_dir, style_of_stderr},
+    signals::{Asks, Received, Signals},
+    with_causes,
 };
 use crate::{
     admin,
     connectors::{self, Loaded},
     definition::{Environment, Style, discover},
-    state::{OpenError, StateDir},
-    supervisor::{self, Member, Settings, Stopped, Supervision},
+    state::{OpenError, StateDir, Store},
+    supervisor::{self, Hangs, Load, Member, Settings, Stopped, Supervision},
     telemetry::Metrics,
 };
 
@@ -47,6 +49,15 @@ pub struct Args {
     /// Threads that pipelines are spread over; default: one per processor.
     #[arg(long, env = "QUEUEWARDEN_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    /// Seconds after which a thread that does not answer is given up; its pipelines go on on a fresh one.
+    #[arg(long, env = "QUEUEWARDEN_HANG_DEADLINE", value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    hang_deadline: u64,
+    /// Threads given up that may be blocked still; one more, and the process ends with 70.
+    #[arg(long, env = "QUEUEWARDEN_HUNG_THREADS_MAX", value_name = "N", default_value_t = 4)]
+    hung_threads_max: u16,
+    /// End with 0 as soon as every pipeline is finished; only bounded sources finish.
+    #[arg(long, env = "QUEUEWARDEN_EXIT_WHEN_FINISHED", value_parser = parse_switch)]
+    exit_when_finished: bool,
 }
 
 /// A switch that a variable may set too.
@@ -59,27 +70,24 @@ fn parse_switch(text: &str) -> Result<bool, &'static str> {
 }
 
 /// Runs until a signal, or until something ends it.
-pub fn run(args: Args) -> Exit {
+pub fn run(args: Args, signals: Signals) -> Exit {
     if let Err(reason) = check_secrets_dir(args.secrets_dir.as_deref()) {
         eprintln!("error: {reason}");
         return Exit::NoInput;
     }
-    let found = discover(std::slice::from_ref(&args.pipelines));
     if !args.pipelines.is_dir() {
         eprintln!("error: --pipelines {}: not a folder", args.pipelines.display());
         return Exit::NoInput;
     }
-    for (path, why) in &found.problems {
-        eprintln!("{}: warning: {why}", path.display());
+    let environment = Environment::of_process(args.secrets_dir);
+    let Folder { members, problems } = read(&args.pipelines, &environment);
+    for problem in &problems {
+        eprintln!("warning: {problem}");
     }
-    let loaded = connectors::load(&found.files, &Environment::of_process(args.secrets_dir));
-    for pipeline in &loaded {
-        eprint!("{}", pipeline.read.report.render(style_of_stderr()));
-    }
-    if args.strict && loaded.iter().any(|pipeline| pipeline.plan.is_none()) {
+    if args.strict && members.iter().any(|member| member.plan.is_err()) {
         return Exit::Definition;
     }
-    if args.strict && !found.problems.is_empty() {
+    if args.strict && !problems.is_empty() {
         return Exit::NoInput;
     }
     let state = match StateDir::open(&args.state) {
@@ -92,13 +100,16 @@ pub fn run(args: Args) -> Exit {
     let threads = args.threads.map(usize::from);
     let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let config = Config {
-        loaded,
+        members,
+        load: reading(args.pipelines, environment),
         state,
         listen: args.listen,
         shutdown_deadline: Duration::from_secs(args.shutdown_deadline),
         threads,
+        hangs: Hangs { deadline: Duration::from_secs(args.hang_deadline), most: args.hung_threads_max.into() },
+        exit_when_finished: args.exit_when_finished,
     };
-    supervisor::block_on(serve(config, |_, _| ()))
+    supervisor::block_on(serve(config, signals, |_, _| ()))
 }
 
 pub(super) fn exit_of(error: &OpenError) -> Exit {
@@ -112,23 +123,31 @@ pub(super) fn exit_of(error: &OpenError) -> Exit {
 
 /// Everything a supervisor needs that can fail before it runs.
 pub(super) struct Config {
-    pub loaded: Vec<Loaded>,
+    pub members: Vec<Member>,
+    /// What a reload reads.
+    pub load: Load,
     pub state: StateDir,
     pub listen: SocketAddr,
     pub shutdown_deadline: Duration,
     pub threads: usize,
+    pub hangs: Hangs,
+    pub exit_when_finished: bool,
 }
 
 /// Serves until a signal; `running` is told the address and the handle once everything is up.
-pub(super) async fn serve(config: Config, running: impl FnOnce(SocketAddr, supervisor::Handle)) -> Exit {
-    let Config { loaded, state, listen, shutdown_deadline, threads } = config;
+pub(super) async fn serve(
+    config: Config,
+    signals: Signals,
+    running: impl FnOnce(SocketAddr, supervisor::Handle),
+) -> Exit {
+    let Config { members, load, state, listen, shutdown_deadline, threads, hangs, exit_when_finished } = config;
     let metrics = match Metrics::new() {
         Ok(metrics) => Arc::new(metrics),
         Err(error) => return system_error("the metrics cannot be registered", &error),
     };
-    let (mut terminate, mut interrupt) = match (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) {
-        (Ok(terminate), Ok(interrupt)) => (terminate, interrupt),
-        (Err(error), _) | (_, Err(error)) => return system_error("signals cannot be caught", &error),
+    let mut signals = match signals.listen() {
+        Ok(signals) => signals,
+        Err(error) => return system_error("signals cannot be listened to", &error),
     };
     // Before anything is started: an address that is taken must not cost a generation.
     let listener = match std::net::TcpListener::bind(listen) {
@@ -138,12 +157,14 @@ pub(super) async fn serve(config: Config, running: impl FnOnce(SocketAddr, super
     let store = state.store();
     let settings = Settings {
         threads,
+        hangs,
         shutdown_deadline,
         store: store.clone(),
         incarnation: state.incarnation().to_owned(),
         metrics,
+        load,
     };
-    let supervision = supervisor::start(loaded.into_iter().map(member).collect(), settings);
+    let supervision = supervisor::start(members, settings);
     let admin = match admin::serve(listener, supervision.handle.clone()) {
         Ok(admin) => admin,
         Err(error) => return system_error(&format!("cannot listen on {listen}"), &error),
@@ -154,19 +175,17 @@ pub(super) async fn serve(config: Config, running: impl FnOnce(SocketAddr, super
     tracing::info!(address = %admin.address, pid = process::id(), "listening");
     running(admin.address, supervision.handle.clone());
 
-    let exit = tokio::select! {
-        _ = terminate.recv() => None,
-        _ = interrupt.recv() => None,
-        reason = store.failed() => Some(reason),
+    let failed = failed(&store, &supervision);
+    tokio::pin!(failed);
+    let ending = tokio::select! {
+        () = asked_to_stop(&mut signals, &supervision.handle) => "asked to",
+        () = supervision.all_finished(), if exit_when_finished => "every pipeline is finished",
+        exit = &mut failed => leave(exit, None),
     };
-    if let Some(reason) = exit {
-        tracing::error!(%reason, "the state store failed: the process ends, since nothing after this could be believed");
-        leave(Exit::StoreFailed, None);
-    }
-    tracing::info!("stopping: every pipeline is drained; a second signal cuts off");
+    tracing::info!(reason = ending, "stopping: every pipeline is drained; a second signal cuts off");
     let stopped = tokio::select! {
-        stopped = drain(&supervision, &mut terminate, &mut interrupt) => stopped,
-        _ = store.failed() => leave(Exit::StoreFailed, None),
+        stopped = drain(&supervision, &mut signals) => stopped,
+        exit = failed => leave(exit, None),
     };
     admin.stop().await;
     let exit = if stopped == Stopped::Drained { Exit::Done } else { Exit::DrainDeadline };
@@ -175,20 +194,80 @@ pub(super) async fn serve(config: Config, running: impl FnOnce(SocketAddr, super
     leave(exit, (stopped == Stopped::Drained).then_some(state))
 }
 
-async fn drain(
-    supervision: &Supervision,
-    terminate: &mut tokio::signal::unix::Signal,
-    interrupt: &mut tokio::signal::unix::Signal,
-) -> Stopped {
+/// Waits for what the process cannot go on after.
+async fn failed(store: &Store, supervision: &Supervision) -> Exit {
+    tokio::select! {
+        reason = store.failed() => {
+            tracing::error!(%reason, "the state store failed: the process ends, since nothing after this could be believed");
+            Exit::StoreFailed
+        }
+        reason = supervision.failed() => {
+            tracing::error!(reason, "the process ends, since it cannot supervise its pipelines any more");
+            Exit::Software
+        }
+    }
+}
+
+/// Does what signals ask for, until one asks to stop.
+async fn asked_to_stop(signals: &mut UnboundedReceiver<Received>, handle: &supervisor::Handle) {
+    while let Some(signal) = signals.recv().await {
+        tracing::info!(signal = signal.name(), value = signal.value, asks = signal.asks.name(), "signal");
+        handle.metrics.signal(signal.name(), signal.asks.name());
+        match signal.asks {
+            Asks::Stop => return,
+            Asks::Reload => handle.reload(),
+            Asks::Restart(slot) => handle.restart(slot),
+            Asks::RestartFailed => handle.restart_failed(),
+            Asks::Nothing => {
+                tracing::warn!(
+                    signal = signal.name(),
+                    value = signal.value,
+                    "the signal names no slot; see /bin/kill -q"
+                );
+            }
+        }
+    }
+    // The thread that listens is gone, which is no wish to stop.
+    std::future::pending().await
+}
+
+async fn drain(supervision: &Supervision, signals: &mut UnboundedReceiver<Received>) -> Stopped {
     let stop = supervision.stop();
     tokio::pin!(stop);
     loop {
+        // A supervisor that stops restarts and reloads nothing.
         tokio::select! {
             stopped = &mut stop => return stopped,
-            _ = terminate.recv() => supervision.force(),
-            _ = interrupt.recv() => supervision.force(),
+            () = asked_to_stop(signals, &supervision.handle) => supervision.force(),
         }
     }
+}
+
+/// What a folder of definitions holds.
+pub(super) struct Folder {
+    pub members: Vec<Member>,
+    /// What could not be looked at, and why.
+    pub problems: Vec<String>,
+}
+
+/// Reads every definition, and says on stderr what is wrong with them. Blocks.
+pub(super) fn read(folder: &Path, environment: &Environment) -> Folder {
+    let found = discover(&[folder.to_owned()]);
+    let problems: Vec<_> = found.problems.iter().map(|(path, why)| format!("{}: {why}", path.display())).collect();
+    let loaded = connectors::load(&found.files, environment);
+    for pipeline in &loaded {
+        eprint!("{}", pipeline.read.report.render(style_of_stderr()));
+    }
+    Folder { members: loaded.into_iter().map(member).collect(), problems }
+}
+
+/// Reads a folder again. What cannot be looked at, and a folder that holds nothing (is its disk mounted?), is an error
+/// of the whole: else the pipelines in it would be taken for gone.
+pub(super) fn reading(pipelines: PathBuf, environment: Environment) -> Load {
+    Arc::new(move || {
+        let Folder { members, problems } = read(&pipelines, &environment);
+        if problems.is_empty() { Ok(members) } else { Err(problems.join("; ")) }
+    })
 }
 
 /// A broken definition is a Failed pipeline.
@@ -197,11 +276,6 @@ fn member(loaded: Loaded) -> Member {
     let plan =
         loaded.plan.ok_or_else(|| format!("the definition is not valid:\n{}", loaded.read.report.render(Style::Line)));
     Member { name: loaded.name, plan, file }
-}
-
-pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 fn system_error(what: &str, error: &dyn std::error::Error) -> Exit {

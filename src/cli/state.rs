@@ -64,7 +64,7 @@ struct Dir {
 impl Dir {
     fn open(&self) -> Result<Stopped, Refusal> {
         Stopped::open(&self.state)
-            .map_err(|error| Refusal { exit: run::exit_of(&error), text: run::with_causes(&error) })
+            .map_err(|error| Refusal { exit: run::exit_of(&error), text: super::with_causes(&error) })
     }
 }
 

@@ -6,10 +6,10 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{Plan, REGISTRY, filesystem, mns, resolve};
+use super::{Claim, Plan, REGISTRY, datagen, filesystem, mns, resolve};
 use crate::{
     definition::{self, At, Diagnostic, Environment, PipelineDefinition},
-    model::{PipelineName, SourceIdentity},
+    model::PipelineName,
 };
 
 /// A definition that has been read, checked and resolved.
@@ -21,14 +21,6 @@ pub struct Loaded {
     pub read: definition::Loaded,
     /// What it becomes; `None` if anything in it is an error.
     pub plan: Option<Plan>,
-}
-
-/// What only one pipeline may have.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Claim {
-    Name(PipelineName),
-    Queue(SourceIdentity),
-    Folder(PathBuf),
 }
 
 /// Reads, checks and resolves files. A name, a queue or a folder that an earlier pipeline has is an error of the
@@ -51,7 +43,7 @@ fn read(
 ) -> (definition::Loaded, Option<Plan>) {
     let mut read = definition::load_file(file, &REGISTRY, environment);
     let Some(definition) = &read.definition else { return (read, None) };
-    let plan = match resolve::resolve(definition) {
+    let mut plan = match resolve::resolve(definition) {
         Ok(plan) => plan,
         Err(diagnostic) => {
             read.add([*diagnostic]);
@@ -62,7 +54,8 @@ fn read(
     let taken = claims.iter().filter_map(|claim| Some(taken(claim, definition, claimed.get(claim)?)));
     let taken: Vec<_> = taken.collect();
     if taken.is_empty() {
-        claimed.extend(claims.into_iter().map(|claim| (claim, file.to_owned())));
+        claimed.extend(claims.iter().map(|claim| (claim.clone(), file.to_owned())));
+        plan.claims = claims;
         return (read, Some(plan));
     }
     read.add(taken);
@@ -70,7 +63,11 @@ fn read(
 }
 
 fn claims(definition: &PipelineDefinition, plan: &Plan) -> Vec<Claim> {
-    let mut claims = vec![Claim::Name(plan.name.clone()), Claim::Queue(plan.source_identity.clone())];
+    let mut claims = vec![Claim::Name(plan.name.clone())];
+    // Rows that are made up are not taken from anyone.
+    if definition.source.connector != datagen::TABLE.name {
+        claims.push(Claim::Queue(plan.source_identity.clone()));
+    }
     if definition.sink.connector == filesystem::TABLE.name {
         claims.push(Claim::Folder(real_path(Path::new(&plan.sink_identity.target))));
     }

@@ -1,6 +1,7 @@
 //! The table of connectors, and what a checked definition becomes. A connector is one folder and one line here.
 
 pub mod blackhole;
+pub mod datagen;
 pub mod filesystem;
 mod load;
 pub mod mns;
@@ -9,13 +10,13 @@ pub mod print;
 mod resolve;
 
 pub use load::{Loaded, load};
-pub use plan::{Plan, RowShape};
+pub use plan::{Claim, Plan, RowShape};
 pub use resolve::{fate, recover_elsewhere, resolve};
 
 use crate::{definition::Registry, formats};
 
 /// Every connector and format there is, in the order in which they are documented.
 pub const REGISTRY: Registry = Registry {
-    connectors: &[&mns::TABLES, &filesystem::TABLES, &print::TABLES, &blackhole::TABLES],
+    connectors: &[&mns::TABLES, &datagen::TABLES, &filesystem::TABLES, &print::TABLES, &blackhole::TABLES],
     formats: formats::TABLES,
 };

@@ -1,6 +1,6 @@
 //! What a checked definition becomes: everything a generation of the pipeline is built from.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use arrow_array::RecordBatch;
 use arrow_cast::cast;
@@ -8,7 +8,7 @@ use arrow_schema::SchemaRef;
 
 use crate::{
     connector::{Sink, SinkContext, Source},
-    definition::{CheckpointDefinition, OnError, RestartDefinition},
+    definition::{CheckpointDefinition, Digest, OnError, RestartDefinition},
     formats::Decoder,
     model::{CreditLimits, Fault, FaultKind, PipelineName, Schema, SinkIdentity, SourceIdentity},
 };
@@ -18,11 +18,26 @@ pub type Make<T> = Arc<dyn Fn() -> Result<T, Fault> + Send + Sync>;
 /// Makes a sink anew for each generation.
 pub type MakeSink = Arc<dyn Fn(SinkContext) -> Result<Box<dyn Sink>, Fault> + Send + Sync>;
 
+/// What only one pipeline of a process may have.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Claim {
+    /// Its name.
+    Name(PipelineName),
+    /// The queue it reads.
+    Queue(SourceIdentity),
+    /// The folder it writes to, with links followed.
+    Folder(PathBuf),
+}
+
 /// A pipeline, ready to be started any number of times.
 #[derive(Clone)]
 pub struct Plan {
     /// Its name.
     pub name: PipelineName,
+    /// Changes with what the definition means.
+    pub definition: Digest,
+    /// What no other pipeline may have.
+    pub claims: Vec<Claim>,
     /// What it reads.
     pub source_identity: SourceIdentity,
     /// Makes the source.

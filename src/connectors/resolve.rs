@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use super::{
-    Plan, RowShape, blackhole, filesystem, mns,
+    Plan, RowShape, blackhole, datagen, filesystem, mns,
     plan::{Make, MakeSink},
     print,
 };
@@ -16,10 +16,12 @@ use crate::{
 
 /// Builds the plan. What cannot be built is answered with its place in the definition.
 pub fn resolve(definition: &PipelineDefinition) -> Result<Plan, Box<Diagnostic>> {
-    let (source_identity, source) = source(&definition.source)?;
+    let (source_identity, source) = source(&definition.source, definition.batch_rows)?;
     let (sink_identity, sink) = sink(&definition.sink)?;
     Ok(Plan {
         name: definition.name.clone(),
+        definition: definition.digest(),
+        claims: Vec::new(),
         source_identity,
         source,
         decoder: decoder(&definition.source),
@@ -51,7 +53,12 @@ fn format_name(endpoint: &Endpoint) -> &'static str {
 
 type MakeSource = Make<Arc<dyn Source>>;
 
-fn source(endpoint: &Endpoint) -> Result<(SourceIdentity, MakeSource), Box<Diagnostic>> {
+fn source(endpoint: &Endpoint, batch_rows: usize) -> Result<(SourceIdentity, MakeSource), Box<Diagnostic>> {
+    if endpoint.connector == datagen::TABLE.name {
+        let endpoint = endpoint.clone();
+        let make = move || Arc::new(datagen::DatagenSource::new(&endpoint, batch_rows));
+        return Ok((make().identity(), Arc::new(move || Ok(make() as Arc<dyn Source>))));
+    }
     if endpoint.connector != mns::TABLE.name {
         return Err(unknown(endpoint));
     }
@@ -62,14 +69,19 @@ fn source(endpoint: &Endpoint) -> Result<(SourceIdentity, MakeSource), Box<Diagn
 }
 
 fn decoder(endpoint: &Endpoint) -> Make<Box<dyn Decoder>> {
+    if endpoint.connector == datagen::TABLE.name {
+        let endpoint = endpoint.clone();
+        return Arc::new(move || Ok(Box::new(datagen::GeneratingDecoder::new(&endpoint)) as Box<dyn Decoder>));
+    }
     let schema = endpoint.schema.clone();
     let options = endpoint.format.as_ref().map(|format| format.options.clone()).unwrap_or_default();
     let format = format_name(endpoint);
-    let oss = mns::MnsSource::flattens(&endpoint.options).then(|| mns::oss::TimestampStyle::of(&options));
+    let oss = mns::MnsSource::flattens(&endpoint.options)
+        .then(|| (mns::oss::TimestampStyle::of(&options), mns::oss::Events::of(&endpoint.options)));
     Arc::new(move || {
         let plain = formats::decoder(format, &schema, &options).map_err(refused)?;
         Ok(match oss {
-            Some(style) => Box::new(mns::oss::OssDecoder::new(plain, style)),
+            Some((style, events)) => Box::new(mns::oss::OssDecoder::new(plain, style, events)),
             None => plain,
         })
     })

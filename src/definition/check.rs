@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
+    column_options::{Meant, is_of, meant_column},
     diagnostics::{Diagnostic, Report},
     located::{Entry, Node, Span, Value},
     options::{OptionKind, OptionSpec, OptionTable, OptionValue, Options},
@@ -48,7 +49,7 @@ pub(super) fn check_table(
     let mut checked = Checked::default();
     for spec in table.options {
         if let Some(entry) = section.get(spec.name) {
-            if let Some((value, secret)) = check_value(spec, &entry.value, report) {
+            if let Some((value, secret)) = check_value(spec, spec.name, &entry.value, report) {
                 checked.options.insert_from(spec, value, secret);
             }
             checked.places.insert(spec.name, entry.value.span);
@@ -71,14 +72,19 @@ pub(super) fn check_table(
     checked
 }
 
-/// Reads one value. Answers it, and whether it came from a secrets directory.
-fn check_value(spec: &OptionSpec, node: &Node, report: &mut Report) -> Option<(OptionValue, bool)> {
+/// Reads one value, of the key `name`. Answers it, and whether it came from a secrets directory.
+pub(super) fn check_value(
+    spec: &OptionSpec,
+    name: &str,
+    node: &Node,
+    report: &mut Report,
+) -> Option<(OptionValue, bool)> {
     let scalar = match &node.value {
         Value::Scalar(scalar) => scalar,
         Value::Broken => return None,
         other => {
             let nothing = matches!(other, Value::Null);
-            let mut diagnostic = Diagnostic::error(format!("`{}` holds {}", spec.name, other.describe()))
+            let mut diagnostic = Diagnostic::error(format!("`{name}` holds {}", other.describe()))
                 .at(node.span)
                 .expected(spec.kind.describe());
             if nothing {
@@ -97,9 +103,9 @@ fn check_value(spec: &OptionSpec, node: &Node, report: &mut Report) -> Option<(O
         Ok(value) => Some((value, scalar.secret)),
         Err(refusal) => {
             let message = if hidden {
-                format!("the value of `{}` cannot be used", spec.name)
+                format!("the value of `{name}` cannot be used")
             } else {
-                format!("`{}` is {}", spec.name, quoted(&scalar.text))
+                format!("`{name}` is {}", quoted(&scalar.text))
             };
             let near = refusal.nearest.filter(|_| !hidden);
             report.push(Diagnostic::error(message).at(node.span).expected(refusal.expected).nearest(near));
@@ -126,6 +132,8 @@ pub(super) struct Keys<'a> {
     pub words: &'a [&'static str],
     /// The tables whose options the section may have.
     pub tables: &'a [&'static OptionTable],
+    /// The options that each column may have; [`super::column_options::check_columns`] looks at these.
+    pub columns: Option<&'static OptionTable>,
     /// Says of a key that is valid elsewhere where that is.
     pub elsewhere: &'a dyn Fn(&str) -> Option<String>,
 }
@@ -138,17 +146,22 @@ pub(super) fn check_keys(section: Section<'_>, keys: &Keys<'_>, report: &mut Rep
     let known = || keys.words.iter().copied().chain(options());
     for entry in section.entries {
         let key = entry.key.value.as_str();
-        if known().any(|name| name == key) {
+        if known().any(|name| name == key) || keys.columns.is_some_and(|table| is_of(table, key)) {
             continue;
         }
         let message = format!("`{}` has no option `{key}`", section.name);
         let mut diagnostic = Diagnostic::error(message.clone()).at(entry.key.span);
         let prefix = format!("{key}.");
         let dotted = options().find(|name| name.starts_with(&prefix));
+        let meant_column = keys.columns.and_then(|table| meant_column(table, entry));
         if let (Value::Mapping(inner), Some(dotted)) = (&entry.value.value, dotted) {
             let name = inner.first().map(|inner| format!("{prefix}{}", inner.key.value));
             let name = name.unwrap_or_else(|| dotted.to_owned());
             diagnostic = diagnostic.help(format!("options with a dot are written out: `{name}: ...`"));
+        } else if let Some(Meant::Written(name)) = meant_column {
+            diagnostic = diagnostic.help(format!("options with a dot are written out: `{name}: ...`"));
+        } else if let Some(Meant::Nearest(name)) = meant_column {
+            diagnostic = diagnostic.nearest(Some(name));
         } else if let Some(help) = (keys.elsewhere)(key) {
             diagnostic = diagnostic.help(help);
         } else if let Some(near) = nearest(key, known()) {
@@ -159,7 +172,8 @@ pub(super) fn check_keys(section: Section<'_>, keys: &Keys<'_>, report: &mut Rep
             }
             diagnostic = diagnostic.nearest(Some(near));
         } else {
-            let names: Vec<_> = known().map(|name| format!("`{name}`")).collect();
+            let of_columns = keys.columns.map(|table| format!("`{}.COLUMN.OPTION`", table.name));
+            let names: Vec<_> = known().map(|name| format!("`{name}`")).chain(of_columns).collect();
             diagnostic = diagnostic.expected(format!("one of {}", names.join(", ")));
         }
         report.push(diagnostic);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     check::{Checked, Keys, Section, check_keys, check_table, quoted},
+    column_options::{ColumnOptionPlaces, ColumnOptions, check_columns},
     diagnostics::{Diagnostic, Report},
     located::{Entry, Located, Span, Value},
     options::{OptionSpec, OptionTable, Options},
@@ -65,6 +66,8 @@ pub struct Endpoint {
     pub connector: &'static str,
     /// The connector's options, defaults filled in.
     pub options: Options,
+    /// The options of single columns, where the connector has such.
+    pub column_options: ColumnOptions,
     /// The format, if the connector has one.
     pub format: Option<FormatDefinition>,
     /// The columns. Those of the source, all physical, for a sink without a schema of its own.
@@ -85,6 +88,8 @@ pub enum At<'a> {
     Format,
     /// The value of an option; the section where its default holds.
     Option(&'a OptionSpec),
+    /// The value of an option of a column, which is named by its path; the section where none is given.
+    ColumnOption(&'a str, &'a OptionSpec),
     /// The key `schema`; the section where there is none.
     Schema,
     /// The name of a column; like [`At::Schema`] where there is none of this name.
@@ -99,6 +104,7 @@ struct Places {
     connector: Option<Span>,
     format: Option<Span>,
     options: BTreeMap<&'static str, Span>,
+    column_options: ColumnOptionPlaces,
     schema: SchemaPlaces,
 }
 
@@ -112,6 +118,7 @@ impl Endpoint {
             At::Connector => places.connector,
             At::Format => places.format,
             At::Option(spec) => places.options.get(spec.name).copied(),
+            At::ColumnOption(path, spec) => places.column_options.get(&(path.to_owned(), spec.name)).copied(),
             At::Schema => schema(),
             At::Column(name) => places.schema.columns.get(name).map(|column| column.name).or_else(schema),
             At::Type(name) => places.schema.columns.get(name).map(|column| column.ty).or_else(schema),
@@ -147,7 +154,13 @@ pub(super) fn read_endpoint(
     if let (Some(schema), Some(tables), Some(connector)) = (&read.readable, tables, connector) {
         check_metadata(role, connector.name, tables, schema, &places.schema, report);
     }
-    let own = read.readable.filter(|_| read.valid);
+    let valid = read.valid;
+    let column_options = match (tables.and_then(|tables| tables.columns), &read.readable) {
+        (Some(table), Some(schema)) => check_columns(table, schema, valid, section, report),
+        _ => Default::default(),
+    };
+    places.column_options = column_options.1;
+    let own = read.readable.filter(|_| valid);
 
     if let (Some(sink), Some(source)) = (&own, inherited) {
         check_insert(source, sink, &places.schema, report);
@@ -172,6 +185,7 @@ pub(super) fn read_endpoint(
         role,
         connector: connector.name,
         options: options.options,
+        column_options: column_options.0,
         format: format.map(|format| FormatDefinition { name: format.name, options: format_options.options }),
         schema: columns.clone(),
         own_schema,
@@ -194,7 +208,7 @@ fn read_options(
     let Some(tables) = tables else { return Default::default() };
     let all: Vec<&'static OptionTable> =
         std::iter::once(tables.options).chain(format.map(|format| format.options)).collect();
-    let keys = Keys { words: &["connector", "format", "schema"], tables: &all, elsewhere };
+    let keys = Keys { words: &["connector", "format", "schema"], tables: &all, columns: tables.columns, elsewhere };
     let meant = check_keys(section, &keys, report);
     let options = check_table(tables.options, section, &meant, report);
     let of_format = format.map(|format| check_table(format.options, section, &meant, report));
@@ -383,6 +397,7 @@ mod tests {
         name: "in",
         source: Some(RoleTables {
             options: &NOTHING,
+            columns: None,
             format: FormatUse::Required(&["json", "csv"]),
             metadata: &[MAYBE],
             check: no_check,
@@ -394,6 +409,7 @@ mod tests {
         source: None,
         sink: Some(RoleTables {
             options: &NOTHING,
+            columns: None,
             format: FormatUse::Defaulted(&["json"]),
             metadata: &[],
             check: no_check,

@@ -2,6 +2,7 @@
 //! units, substitution and secrets. Knows no connector; `connectors::resolve` types what is read here.
 
 mod check;
+mod column_options;
 mod diagnostics;
 mod endpoint;
 mod folder;
@@ -17,6 +18,7 @@ mod substitute;
 mod units;
 mod values;
 
+pub use column_options::ColumnOptions;
 pub use diagnostics::{Diagnostic, MASK, Report, Severity, Style};
 pub use endpoint::{At, Endpoint, FormatDefinition, Role};
 pub use folder::{Discovered, discover};
@@ -26,6 +28,7 @@ pub use options::{OptionKind, OptionSpec, OptionTable, OptionValue, Options};
 pub use pipeline::{CheckpointDefinition, OnError, PipelineDefinition, RestartDefinition};
 pub use registry::{Check, ConnectorTables, FormatTables, FormatUse, MetadataKey, Registry, RoleTables, no_check};
 pub use schema::widens;
+pub use show::Digest;
 pub use substitute::Environment;
 pub use units::{parse_boolean, parse_character, parse_duration, parse_integer, parse_size, show_duration, unescape};
 pub use values::Refusal;

@@ -3,6 +3,8 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
+use bigdecimal::BigDecimal;
+
 use super::{diagnostics::MASK, units::show_duration};
 
 /// The options of one connector or format.
@@ -104,6 +106,10 @@ pub enum OptionKind {
     Character,
     /// A size in bytes, as Flink writes it (`128mb`, `1 gb`; a bare number is bytes).
     Size,
+    /// A decimal number, such as `-1.5` or `2e9`.
+    Number,
+    /// A decimal number from 0 to 1.
+    Share,
     /// Two durations above zero joined by `..`, the shorter first: `1s..60s`.
     Backoff,
 }
@@ -125,6 +131,8 @@ pub enum OptionValue {
     Character(char),
     /// Size, in bytes
     Size(u64),
+    /// Number, Share
+    Number(BigDecimal),
     /// Backoff
     Backoff(Duration, Duration),
 }
@@ -141,6 +149,7 @@ impl fmt::Display for OptionValue {
             Self::Character(c) if c.is_control() => write!(f, "\\u{:04x}", u32::from(*c)),
             Self::Character(c) => c.fmt(f),
             Self::Size(bytes) => bytes.fmt(f),
+            Self::Number(value) => f.write_str(&value.to_plain_string()),
             Self::Backoff(least, most) => write!(f, "{}..{}", show_duration(*least), show_duration(*most)),
         }
     }
@@ -208,6 +217,11 @@ impl Options {
             .map(|(name, value)| (*name, if self.secrets.contains(name) { MASK.to_owned() } else { value.to_string() }))
     }
 
+    /// The same with secrets as they are, for the digest.
+    pub(super) fn plain(&self) -> Vec<(&'static str, String)> {
+        self.values.iter().map(|(name, value)| (*name, value.to_string())).collect()
+    }
+
     /// Two durations, the shorter first.
     pub fn backoff(&self, spec: &OptionSpec) -> (Duration, Duration) {
         match self.values.get(spec.name) {
@@ -230,6 +244,8 @@ impl Options {
         duration, opt_duration, Duration, Duration, |v: &Duration| *v, Duration::ZERO;
         /// A character.
         character, opt_character, Character, char, |v: &char| *v, '\0';
+        /// A number, exact.
+        number, opt_number, Number, BigDecimal, BigDecimal::clone, BigDecimal::default();
         /// A size in bytes.
         size, opt_size, Size, u64, |v: &u64| *v, 0;
         /// A path.

@@ -93,7 +93,7 @@ pub(super) fn read_pipeline(root: &Node, file: &Path, registry: &Registry, repor
     let begin = entries.first().map_or(root.span, |entry| entry.key.span);
     let top = Section { name: "the definition", key: Some(begin), entries };
     let elsewhere = |key: &str| belongs_inside(key, registry);
-    let keys = Keys { words: &MAPPINGS, tables: &[&s::TOP], elsewhere: &elsewhere };
+    let keys = Keys { words: &MAPPINGS, tables: &[&s::TOP], columns: None, elsewhere: &elsewhere };
     let meant = check_keys(top, &keys, report);
     let own = check_table(&s::TOP, top, &meant, report);
     let name = name(&own, file, report);
@@ -183,7 +183,7 @@ fn general_section(table: &'static OptionTable, top: Section<'_>, report: &mut R
     let Found::Mapping(section) = section(top, table.name, report) else {
         return check_table(table, Section { name: table.name, key: None, entries: &[] }, &[], report);
     };
-    let keys = Keys { words: &[], tables: &[table], elsewhere: &|_| None };
+    let keys = Keys { words: &[], tables: &[table], columns: None, elsewhere: &|_| None };
     let meant = check_keys(section, &keys, report);
     check_table(table, section, &meant, report)
 }

@@ -28,6 +28,9 @@ pub struct ConnectorTables {
 pub struct RoleTables {
     /// Its options; without `connector`, `format` and `schema`, which every section has.
     pub options: &'static OptionTable,
+    /// Options that each column may have: `max` of a table called `fields` is written `fields.COLUMN.max`. `None`:
+    /// there are none.
+    pub columns: Option<&'static OptionTable>,
     /// Whether it has a format.
     pub format: FormatUse,
     /// Metadata columns it can fill (source) or takes (sink).

@@ -38,7 +38,7 @@ pub static INTERVAL: OptionSpec =
 pub static TIMEOUT: OptionSpec = OptionSpec::new(
     "timeout",
     at_least(10),
-    "How long a checkpoint may go without progress before the pipeline is restarted.",
+    "How long a checkpoint may go without progress, or one call of the source, the sink or the state without an answer, before the pipeline is restarted. A call of the source has this beyond its own wait and timeout.",
 )
 .default("60s");
 /// `checkpoint.max_unacknowledged`

@@ -1,19 +1,53 @@
-//! A definition as YAML again, with every default filled in and every secret masked.
+//! A definition as YAML again, with every default filled in and every secret masked; and its digest.
+
+use std::fmt;
 
 use serde_yaml::{Mapping, Value};
+use xxhash_rust::xxh3::xxh3_128;
 
-use super::{Endpoint, OnError, PipelineDefinition, show_duration};
+use super::{Endpoint, OnError, Options, PipelineDefinition, show_duration};
 use crate::model::Column;
+
+/// Stands for all that a definition means, secrets included: two that differ in it have different digests. It is kept
+/// in memory and never shown, for a short secret could be guessed from it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Digest(u128);
+
+impl Digest {
+    /// The digest of a text that says all there is to say.
+    pub fn of(text: &str) -> Self {
+        Self(xxh3_128(text.as_bytes()))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Digest")
+    }
+}
+
+/// The options of a connector or format as texts, secrets masked or not.
+pub(super) type Texts = fn(&Options) -> Vec<(&'static str, String)>;
 
 impl PipelineDefinition {
     /// The definition as YAML: what it means once defaults are filled in and variables put in. Secrets read `***`.
     pub fn to_yaml(&self) -> String {
+        self.written(|options| options.shown().collect())
+    }
+
+    /// Changes with what the definition means: not with its comments or the order of its keys, but with a variable or
+    /// secret it refers to.
+    pub fn digest(&self) -> Digest {
+        Digest::of(&self.written(Options::plain))
+    }
+
+    fn written(&self, texts: Texts) -> String {
         let restart = &self.restart;
         let backoff = format!("{}..{}", show_duration(restart.backoff_min), show_duration(restart.backoff_max));
         let whole = mapping([
             ("name", text(self.name.as_str())),
-            ("source", endpoint(&self.source)),
-            ("sink", endpoint(&self.sink)),
+            ("source", endpoint(&self.source, texts)),
+            ("sink", endpoint(&self.sink, texts)),
             (
                 "checkpoint",
                 mapping([
@@ -54,13 +88,14 @@ fn mapping<const N: usize>(entries: [(&str, Value); N]) -> Value {
     entries.into_iter().map(|(key, value)| (key.into(), value)).collect::<Mapping>().into()
 }
 
-fn endpoint(end: &Endpoint) -> Value {
+fn endpoint(end: &Endpoint, texts: Texts) -> Value {
     let mut all = Mapping::new();
     all.insert("connector".into(), end.connector.into());
-    all.extend(end.options.shown().map(|(name, value)| (name.into(), text(&value))));
+    all.extend(texts(&end.options).into_iter().map(|(name, value)| (name.into(), text(&value))));
+    all.extend(end.column_options.texts(texts).map(|(name, value)| (name.into(), text(&value))));
     if let Some(format) = &end.format {
         all.insert("format".into(), format.name.into());
-        all.extend(format.options.shown().map(|(name, value)| (name.into(), text(&value))));
+        all.extend(texts(&format.options).into_iter().map(|(name, value)| (name.into(), text(&value))));
     }
     if end.own_schema {
         let columns = end.schema.columns.iter().map(|column| (column.name.as_str().into(), text(&declared(column))));

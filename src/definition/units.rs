@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use bigdecimal::BigDecimal;
+
 /// Why a text is not a value: what was expected in its place.
 pub type Expected = &'static str;
 
@@ -66,6 +68,22 @@ pub fn parse_boolean(text: &str) -> Result<bool, Expected> {
 /// A decimal integer with an optional sign. Neither blanks nor `0x` nor `.0`.
 pub fn parse_integer(text: &str) -> Result<i64, Expected> {
     text.parse().map_err(|_| "an integer such as `16`")
+}
+
+/// A decimal number: an optional sign, digits, a fraction, an exponent of at most three digits.
+pub fn parse_number(text: &str) -> Result<BigDecimal, Expected> {
+    const NUMBER: Expected = "a number such as `10` or `-1.5`";
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
+    let exponent = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    // A larger exponent is a number of so many digits, written out as soon as anyone calculates with it.
+    if digits(whole) && digits(fraction) && digits(exponent) && exponent.len() <= 3 {
+        text.parse().map_err(|_| NUMBER)
+    } else {
+        Err(NUMBER)
+    }
 }
 
 /// One character, after Java's escapes have been resolved.
@@ -192,6 +210,16 @@ mod tests {
         assert_eq!(parse_integer("-1"), Ok(-1));
         for text in ["", " 1", "0x10", "1.0", "1e3", "9223372036854775808", "1_000"] {
             assert!(parse_integer(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_decimal_and_exact() {
+        for (text, plain) in [("16", "16"), ("-1.50", "-1.50"), ("2e3", "2000"), ("+1.5E-2", "0.015")] {
+            assert_eq!(parse_number(text).unwrap().to_plain_string(), plain);
+        }
+        for text in ["", " 1", "0x10", "1.", ".5", "1e", "1e9999", "NaN", "1_000", "--1"] {
+            assert!(parse_number(text).is_err(), "{text}");
         }
     }
 

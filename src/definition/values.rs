@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use bigdecimal::BigDecimal;
+
 use super::{
     options::{OptionKind, OptionValue},
     units::{self, show_duration},
@@ -46,6 +48,12 @@ impl OptionKind {
             Self::Path => Ok(OptionValue::Path(PathBuf::from(text))),
             Self::Character => units::parse_character(text).map(OptionValue::Character).map_err(refusal),
             Self::Size => units::parse_size(text).map(OptionValue::Size).map_err(refusal),
+            Self::Number => units::parse_number(text).map(OptionValue::Number).map_err(refusal),
+            Self::Share => {
+                let share = units::parse_number(text).map_err(refusal)?;
+                let (none, all) = (BigDecimal::from(0), BigDecimal::from(1));
+                if none <= share && share <= all { Ok(OptionValue::Number(share)) } else { Err(refusal("")) }
+            }
             Self::Backoff => {
                 let (least, most) = units::parse_backoff(text).map_err(refusal)?;
                 Ok(OptionValue::Backoff(least, most))
@@ -85,6 +93,8 @@ impl OptionKind {
             Self::Path => "a path".into(),
             Self::Character => "exactly one character (`\\t`, `\\n` and `\\u0001` are understood)".into(),
             Self::Size => "a size such as `128mb` (a bare number is bytes)".into(),
+            Self::Number => "a number such as `10` or `-1.5`".into(),
+            Self::Share => "a number from 0 to 1".into(),
             Self::Backoff => "a range of durations such as `1s..60s`, the shorter first".into(),
         }
     }

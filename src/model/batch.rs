@@ -14,8 +14,9 @@ use super::{Credit, Fingerprint, LaneId};
 pub struct Batch {
     /// The lane it came from.
     pub lane: LaneId,
-    /// The stretch of the lane it covers: pulls counted from 0 (MNS, CMQ) or queue offsets. The sink-writer
-    /// fails the generation if a batch does not begin where the one before it ended.
+    /// The stretch of the lane it covers: pulls counted from 0 (MNS, CMQ), or positions, of which the end is where the
+    /// lane is read on after a restart once the batch is checkpointed. The sink-writer fails the generation if a batch
+    /// does not begin where the one before it ended.
     pub range: Range<u64>,
     /// The rows that go to the sink.
     pub rows: RecordBatch,
@@ -43,8 +44,8 @@ pub struct Origin {
 pub struct BatchMessage {
     /// The service's id of it.
     pub id: Arc<str>,
-    /// What the dedup-keeper knows it by.
-    pub fingerprint: Fingerprint,
+    /// What the dedup-keeper knows it by; `None`: it came without a receipt, so it is never delivered again.
+    pub fingerprint: Option<Fingerprint>,
     /// What became of it so far.
     pub disposition: Disposition,
 }

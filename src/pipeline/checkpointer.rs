@@ -21,12 +21,13 @@ use super::{
     messages::*,
     poller::Poller,
     report::{Event, Reporter},
+    retry::within,
     sink_writer::{self, SinkWriter},
 };
 use crate::{
     model::{Epoch, Fault, FaultKind, Fingerprint, FingerprintMap, Generation, PipelineName, Token},
     state::{Checkpoint, Opened, Recorded as StoreRecorded, Store},
-    telemetry::Vitals,
+    telemetry::{Vitals, fail_point},
 };
 
 pub const NAME: &str = "checkpointer";
@@ -76,6 +77,8 @@ pub struct Work {
     /// The ids of the epoch being committed, and their stamp.
     pending: Option<(Vec<Fingerprint>, u64)>,
     ending: Ending,
+    /// The source is at its end: once the last acknowledgement is answered, there is nothing left to do, ever.
+    finished: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +129,7 @@ impl Work {
             snapshot_due: stored.deltas.snapshot_due(stored.ids.len()),
             pending: None,
             ending: Ending::No,
+            finished: false,
         }
     }
 }
@@ -156,22 +160,24 @@ impl Checkpointer {
             pipeline: self.pipeline.clone(),
             generation: self.generation,
             epoch: sealed.epoch,
-            positions: Default::default(),
+            positions: sealed.positions.clone(),
             tokens: sealed.tokens.clone(),
             added: sealed.disposed.clone(),
             removed: removed.clone(),
             snapshot: None,
             uptime_ms: stamp,
-            finished: false,
+            finished: self.is_finishing(),
         };
+        let timeout = self.timeout;
         let mut unforgotten = std::mem::take(&mut self.work.unforgotten);
         let run = async move {
-            fail::fail_point!("checkpoint.before_store");
+            fail_point!("checkpoint.before_store");
             if snapshot {
                 checkpoint.snapshot = Some(live_ids(&dedup, &checkpoint, &mut unforgotten).await?);
             }
-            let recorded = store.checkpoint(checkpoint).await.map_err(Fault::from)?;
-            fail::fail_point!("checkpoint.after_store");
+            let stored = async { store.checkpoint(checkpoint).await.map_err(Fault::from) };
+            let recorded = within(timeout, "the state store", stored).await?;
+            fail_point!("checkpoint.after_store");
             Ok((recorded, unforgotten))
         };
         ctx.spawn(wrap_future(run.instrument(self.span.clone())).map(move |result, checkpointer: &mut Self, ctx| {
@@ -212,7 +218,7 @@ impl Checkpointer {
     }
 
     fn committed(&mut self) {
-        fail::fail_point!("checkpoint.before_acknowledge");
+        fail_point!("checkpoint.before_acknowledge");
         self.vitals.checkpointed(self.work.last, self.work.begun.elapsed().as_secs_f64());
         let (ids, stamp_ms) = self.work.pending.take().unwrap_or_default();
         self.span.in_scope(|| tracing::debug!(epoch = self.work.last.0, messages = ids.len(), "checkpoint"));
@@ -236,9 +242,14 @@ impl Checkpointer {
             }
             Ending::LastRecord => {
                 self.work.ending = Ending::Done;
-                self.reporter.event(Event::Drained);
+                self.reporter.event(if self.work.finished { Event::Finished } else { Event::Drained });
             }
         }
+    }
+
+    /// Whether a record made now says that the pipeline has finished for good.
+    fn is_finishing(&self) -> bool {
+        self.work.finished && self.work.ending == Ending::LastRecord
     }
 
     /// Whether this is the last record of a drain, and the store still names tokens.
@@ -305,7 +316,13 @@ impl Actor for Checkpointer {
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.run_interval(self.interval, |checkpointer, _| checkpointer.begin());
         let watch = (self.timeout / 4).clamp(Duration::from_millis(10), Duration::from_secs(1));
-        ctx.run_interval(watch, |checkpointer, ctx| checkpointer.watch(ctx));
+        let mut last = Instant::now();
+        ctx.run_interval(watch, move |checkpointer, ctx| {
+            // A process that was stopped is late itself: that is nobody's hang.
+            checkpointer.work.progress += last.elapsed().saturating_sub(watch * 2);
+            last = Instant::now();
+            checkpointer.watch(ctx);
+        });
     }
 }
 
@@ -317,9 +334,10 @@ impl Handler<Sealed> for Checkpointer {
             Some(sealed) => self.store(sealed, ctx),
             // Confirmed deletes alone are worth a record, or the ids would be remembered for ever; and so is the end,
             // or what a clean stop leaves behind would look like output that may not be committed.
-            None if !self.work.confirmed.is_empty() || self.closes() => {
+            None if !self.work.confirmed.is_empty() || self.is_finishing() || self.closes() => {
                 let epoch = self.work.last.next();
-                self.store(SealedEpoch { epoch, tokens: Vec::new(), disposed: Vec::new() }, ctx);
+                let nothing = SealedEpoch { epoch, tokens: vec![], disposed: vec![], positions: Default::default() };
+                self.store(nothing, ctx);
             }
             None => {
                 self.poller.do_send(NothingSealed);
@@ -372,7 +390,8 @@ impl Handler<CheckpointSoon> for Checkpointer {
 impl Handler<AllEnded> for Checkpointer {
     type Result = ();
 
-    fn handle(&mut self, _: AllEnded, _: &mut Self::Context) {
+    fn handle(&mut self, AllEnded { finished }: AllEnded, _: &mut Self::Context) {
+        self.work.finished = finished;
         self.work.ending = Ending::LastRows;
         self.begin();
     }

@@ -8,6 +8,8 @@ use std::any::Any;
 use actix::prelude::*;
 use tokio::task::{JoinError, JoinHandle};
 
+use crate::telemetry::{Who, attributed};
+
 /// An actor of a generation.
 #[derive(Debug)]
 pub struct Child {
@@ -39,9 +41,9 @@ impl ExitReason {
     }
 }
 
-/// Starts an actor in its context on the current arbiter.
-pub fn start<A: Actor<Context = Context<A>>>(name: &'static str, context: Context<A>, actor: A) -> Child {
-    Child { actor: name, join: tokio::task::spawn_local(context.into_future(actor)) }
+/// Starts an actor in its context on the current arbiter, which says whose work it does while it does that.
+pub fn start<A: Actor<Context = Context<A>>>(who: Who, context: Context<A>, actor: A) -> Child {
+    Child { actor: who.actor, join: tokio::task::spawn_local(attributed(who, context.into_future(actor))) }
 }
 
 /// The text of a panic's payload.

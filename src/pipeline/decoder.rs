@@ -12,7 +12,7 @@ use crate::{
         Batch, BatchMessage, Body, Disposition, Fault, FaultKind, Message as SourceMessage, MetaValue, Origin, Reject,
         RowsBuilder,
     },
-    telemetry::Vitals,
+    telemetry::{Vitals, fail_point},
 };
 
 pub const NAME: &str = "decoder";
@@ -180,7 +180,7 @@ impl Handler<Process> for Decoder {
     type Result = ();
 
     fn handle(&mut self, _: Process, ctx: &mut Self::Context) {
-        fail::fail_point!("decoder.process");
+        fail_point!("decoder.process");
         self.queue.scheduled = false;
         match self.queue.waiting.pop_front() {
             Some(InBand::Pulled(pulled)) => {

@@ -14,7 +14,7 @@ use super::{checkpointer::Checkpointer, messages::*, report::Reporter, sink_writ
 use crate::{
     dedup::{Ids, Seen},
     model::{Batch, Disposition, Fault, FaultKind, Fingerprint, Reject},
-    telemetry::Vitals,
+    telemetry::{Vitals, fail_point},
 };
 
 pub const NAME: &str = "dedup-keeper";
@@ -40,10 +40,11 @@ impl DedupKeeper {
         let mut redelivered = Vec::new();
         let mut any = false;
         for message in &mut batch.messages {
-            match self.ids.see(message.fingerprint) {
+            let Some(id) = message.fingerprint else { continue };
+            match self.ids.see(id) {
                 Seen::New => continue,
                 Seen::OnTheWay => {}
-                Seen::Settled => redelivered.push(message.fingerprint),
+                Seen::Settled => redelivered.push(id),
             }
             message.disposition = Disposition::Duplicate;
             any = true;
@@ -105,7 +106,7 @@ impl Handler<Rows> for DedupKeeper {
     type Result = ();
 
     fn handle(&mut self, Rows(mut batch): Rows, ctx: &mut Self::Context) {
-        fail::fail_point!("dedup.rows");
+        fail_point!("dedup.rows");
         match self.recognise(&mut batch) {
             Ok(()) => self.sink.do_send(Rows(batch)),
             Err(fault) => {

@@ -17,7 +17,7 @@ use super::{
     messages::Drain,
     poller::{self, Poller},
     report::{Event, Reporter},
-    retry::retrying,
+    retry::{retrying, within},
     sink_writer::{self, SinkWriter, with_retries},
 };
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
     formats,
     model::{Credits, Fault, FaultKind, Generation, LaneId, RowsBuilder, Token},
     state::{Opened as Stored, Store},
-    telemetry::{Vitals, actor_span, start_span},
+    telemetry::{Vitals, Who, actor_span, attributed, fail_point, start_span},
 };
 
 /// Unknown retention: the longest a queue of the services can be set to, as of 2026.
@@ -67,14 +67,23 @@ impl Controls {
     }
 }
 
+/// The name under which the opening of a generation is known, like an actor.
+pub const START: &str = "start";
+
 /// Opens a generation on the current arbiter. What happens is reported, not answered.
-pub async fn open(seed: Seed) {
-    let reporter = seed.reporter.clone();
-    let prepared = prepare(&seed).instrument(start_span(&seed.plan.name)).await;
-    match prepared {
-        Ok(prepared) => reporter.event(Event::Running(wire(seed, prepared))),
-        Err(fault) => reporter.fault("start", fault),
-    }
+pub fn open(seed: Seed) -> impl Future<Output = ()> {
+    let who = Who { slot: seed.reporter.slot, pipeline: seed.plan.name.clone(), actor: START };
+    attributed(who, async move {
+        let reporter = seed.reporter.clone();
+        let prepared = prepare(&seed).instrument(start_span(&seed.plan.name)).await;
+        match prepared {
+            // A pipeline that was removed meanwhile: nobody would hold what is wired here.
+            Ok(_) if !reporter.to.connected() => {}
+            Ok(Some(prepared)) => reporter.event(Event::Running(wire(seed, prepared))),
+            Ok(None) => reporter.event(Event::Finished),
+            Err(fault) => reporter.fault(START, fault),
+        }
+    })
 }
 
 /// All that has to answer before the first poll.
@@ -86,23 +95,32 @@ struct Prepared {
     sink: Box<dyn Sink>,
 }
 
-async fn prepare(seed: &Seed) -> Result<Prepared, Fault> {
+/// `None`: an earlier generation has finished for good.
+async fn prepare(seed: &Seed) -> Result<Option<Prepared>, Fault> {
     let plan = &seed.plan;
     let (vitals, reporter) = (&seed.vitals, &seed.reporter);
     // Durable before anything is committed or acknowledged: from here on a word of an older generation is refused.
-    let stored = seed.store.open_generation(&plan.name, &plan.source_identity).await?;
+    let timeout = plan.checkpoint.timeout;
+    let stored = async { seed.store.open_generation(&plan.name, &plan.source_identity).await.map_err(Fault::from) };
+    let stored = within(timeout, "the state store", stored).await?;
     reporter.event(Event::Numbered(stored.generation));
+    fail_point!("start.numbered");
     let context = SinkContext {
         pipeline: plan.name.clone(),
         incarnation: seed.incarnation.clone(),
         generation: stored.generation,
     };
     let sink = recover_sink(seed, &stored, context).await?;
+    if stored.finished {
+        return Ok(None);
+    }
     let source = (plan.source)()?;
-    let lanes = retrying(vitals, reporter, "open", None, || source.lanes()).await?;
+    let deadline = source.patience() + timeout;
+    let lanes = retrying(vitals, reporter, "open", deadline, None, || source.lanes()).await?;
     let [lane] = <[LaneId; 1]>::try_from(lanes)
         .map_err(|lanes| Fault::never(FaultKind::Bug, format!("{} lanes, but a queue service has one", lanes.len())))?;
-    let opened = retrying(vitals, reporter, "open", None, || source.open(&lane)).await?;
+    let resume = stored.positions.get(&lane).copied();
+    let opened = retrying(vitals, reporter, "open", deadline, None, || source.open(&lane, resume)).await?;
     if let Some(visibility) = opened.facts.visibility_timeout
         && visibility <= plan.checkpoint.interval
     {
@@ -116,7 +134,7 @@ async fn prepare(seed: &Seed) -> Result<Prepared, Fault> {
             "the queue's visibility timeout should be longer than the checkpoint interval: {meanwhile}"
         );
     }
-    Ok(Prepared { stored, lane, opened, format: (plan.decoder)()?, sink })
+    Ok(Some(Prepared { stored, lane, opened, format: (plan.decoder)()?, sink }))
 }
 
 /// Commits what a crash left uncommitted: each token with the sink it names, even if the definition has changed.
@@ -130,12 +148,13 @@ async fn recover_sink(seed: &Seed, stored: &Stored, context: SinkContext) -> Res
     for tokens in by_sink.values() {
         if let Some(first) = tokens.first() {
             let recover = || recover_elsewhere(&first.sink, tokens, &context);
-            retrying(vitals, reporter, "recover", None, recover).await?;
+            retrying(vitals, reporter, "recover", plan.checkpoint.timeout, None, recover).await?;
         }
     }
     let mut sink = (plan.sink)(context)?;
     let own = own.unwrap_or_default();
-    with_retries(&mut sink, vitals, reporter, "recover", async |sink| sink.recover(&own).await).await?;
+    let recover = async |sink: &mut Box<dyn Sink>| sink.recover(&own).await;
+    with_retries(&mut sink, vitals, reporter, "recover", plan.checkpoint.timeout, recover).await?;
     Ok(sink)
 }
 
@@ -144,6 +163,8 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
     let Prepared { stored, lane, opened, format, sink } = prepared;
     let generation = stored.generation;
     let span = |actor| actor_span(&plan.name, generation, actor);
+    let slot = reporter.slot;
+    let who = |actor| Who { slot, pipeline: plan.name.clone(), actor };
     let uptime = (stored.uptime_ms, Instant::now());
 
     let (poller, decoder, dedup) = (Context::<Poller>::new(), Context::<Decoder>::new(), Context::<DedupKeeper>::new());
@@ -170,20 +191,21 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         span: span(checkpointer::NAME),
         work: checkpointer::Work::new(&stored),
     };
-    let mut children = vec![child::start(checkpointer::NAME, checkpointer, actor)];
+    let mut children = vec![child::start(who(checkpointer::NAME), checkpointer, actor)];
 
     let actor = SinkWriter {
         sink: Some(sink),
         shape: plan.shape.clone(),
         on_error: plan.on_error,
+        timeout: plan.checkpoint.timeout,
         lanes: HashSet::from([lane.clone()]),
         checkpointer: to_checkpointer.clone(),
         reporter: reporter.clone(),
         vitals: Arc::clone(&vitals),
         span: span(sink_writer::NAME),
-        work: sink_writer::Work::default(),
+        work: sink_writer::Work::new(&lane, opened.position),
     };
-    children.push(child::start(sink_writer::NAME, sink_writer, actor));
+    children.push(child::start(who(sink_writer::NAME), sink_writer, actor));
 
     let actor = DedupKeeper {
         ids: Ids::load(stored.ids),
@@ -194,7 +216,7 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         reporter: reporter.clone(),
         vitals: Arc::clone(&vitals),
     };
-    children.push(child::start(dedup_keeper::NAME, dedup, actor));
+    children.push(child::start(who(dedup_keeper::NAME), dedup, actor));
 
     let actor = Decoder {
         format,
@@ -207,7 +229,7 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         span: span(decoder::NAME),
         queue: Queue::default(),
     };
-    children.push(child::start(decoder::NAME, decoder, actor));
+    children.push(child::start(who(decoder::NAME), decoder, actor));
 
     let actor = Poller {
         lane,
@@ -215,6 +237,7 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         opened,
         credits: Credits::new(plan.credits),
         limit: plan.checkpoint.max_unacknowledged,
+        timeout: plan.checkpoint.timeout,
         decoder: to_decoder,
         checkpointer: to_checkpointer,
         reporter,
@@ -222,6 +245,6 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         span: span(poller::NAME),
         work: poller::Work::default(),
     };
-    children.push(child::start(poller::NAME, poller, actor));
+    children.push(child::start(who(poller::NAME), poller, actor));
     Controls { generation, children, poller: to_poller, _others: others }
 }

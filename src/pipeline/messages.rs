@@ -1,6 +1,6 @@
 //! The messages between the actors of one generation.
 
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 use actix::prelude::*;
 
@@ -13,7 +13,8 @@ pub struct Pulled {
     pub lane: LaneId,
     /// The stretch of the lane it covers.
     pub range: Range<u64>,
-    pub messages: Vec<(Fingerprint, SourceMessage)>,
+    /// Without a receipt there is no redelivery, so nothing to be recognised by.
+    pub messages: Vec<(Option<Fingerprint>, SourceMessage)>,
     pub credit: Credit,
 }
 
@@ -31,7 +32,11 @@ pub struct Forget(pub Vec<Fingerprint>);
 /// In band, poller -> decoder -> dedup-keeper -> sink-writer: the lane ends here.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct End(pub LaneId);
+pub struct End {
+    pub lane: LaneId,
+    /// The source itself is at its end; otherwise it was told to stop.
+    pub finished: bool,
+}
 
 /// Supervisor -> poller: receive no more, hand on what was received, then end.
 #[derive(Message)]
@@ -46,7 +51,10 @@ pub struct CheckpointSoon;
 /// Sink-writer -> checkpointer: every lane has ended and everything is written.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct AllEnded;
+pub struct AllEnded {
+    /// The source is at its end, on every lane.
+    pub finished: bool,
+}
 
 /// Checkpointer -> sink-writer, step 1: close the epoch.
 #[derive(Message)]
@@ -67,6 +75,8 @@ pub struct SealedEpoch {
     pub tokens: Vec<Token>,
     /// Every message disposed of: written, filtered, skipped.
     pub disposed: Vec<Fingerprint>,
+    /// Where lanes with positions are read on after a restart.
+    pub positions: BTreeMap<LaneId, u64>,
 }
 
 /// Checkpointer -> sink-writer, step 4: the tokens are in the store.

@@ -21,5 +21,5 @@ mod sink_writer;
 pub(crate) mod tests;
 
 pub use child::{Child, ExitReason};
-pub use generation::{Controls, Seed, open};
+pub use generation::{Controls, START, Seed, open};
 pub use report::{Event, Report, Reporter};

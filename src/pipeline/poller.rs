@@ -19,15 +19,15 @@ use super::{
     ledger::Ledger,
     messages::*,
     report::{Event, Reporter},
-    retry::retrying,
+    retry::{retrying, within},
 };
 use crate::{
-    connector::{Acknowledged, Opened},
+    connector::{Acknowledged, Opened, Polled},
     model::{
         Body, Credit, Credits, Fault, FaultKind, Fingerprint, LaneId, Mend, Message as SourceMessage, Receipt,
         SourceIdentity,
     },
-    telemetry::Vitals,
+    telemetry::{Vitals, attributed_as_here, fail_point},
 };
 
 pub const NAME: &str = "poller";
@@ -50,6 +50,8 @@ pub struct Poller {
     pub credits: Credits,
     /// `checkpoint.max_unacknowledged`
     pub limit: usize,
+    /// `checkpoint.timeout`: how long one call of the service may take, beyond its own patience.
+    pub timeout: Duration,
     pub decoder: Addr<Decoder>,
     pub checkpointer: Addr<Checkpointer>,
     pub reporter: Reporter,
@@ -65,8 +67,11 @@ pub struct Work {
     /// Polls begun and not yet handed on; the handle while the call is under way, none while waiting for a credit.
     polls: BTreeMap<u64, Option<SpawnHandle>>,
     next_poll: u64,
-    /// Pulls handed on so far: the positions of this lane.
+    /// Where the lane stands: the position of what is handed on next, or the number of pulls handed on so far where
+    /// it has no positions.
     handed: u64,
+    /// The source has said that nothing comes any more.
+    at_end: bool,
     quick_empties: u32,
     /// Ids whose delete was confirmed, with the first poll that began after that and so cannot bring them any more.
     confirmed: VecDeque<(u64, Vec<Fingerprint>)>,
@@ -81,6 +86,7 @@ pub struct Work {
 impl Poller {
     fn pump_polls(&mut self, ctx: &mut Context<Self>) {
         while !self.work.draining
+            && !self.work.at_end
             && self.work.polls.len() < self.opened.concurrency
             && self.work.ledger.len() < self.limit
         {
@@ -97,13 +103,15 @@ impl Poller {
         };
         let (reader, vitals, reporter) =
             (Arc::clone(&self.opened.reader), Arc::clone(&self.vitals), self.reporter.clone());
+        let deadline = reader.patience() + self.timeout;
         let poll = async move {
             if !pause.is_zero() {
                 tokio::time::sleep(pause).await;
             }
             let begun = Instant::now();
-            let messages = retrying(&vitals, &reporter, "poll", None, || reader.poll()).await?;
-            Ok((messages, begun.elapsed()))
+            fail_point!("poller.poll");
+            let polled = retrying(&vitals, &reporter, "poll", deadline, None, || reader.poll()).await?;
+            Ok((polled, begun.elapsed()))
         };
         let handle = ctx.spawn(
             wrap_future(task(poll.instrument(self.span.clone())))
@@ -112,12 +120,12 @@ impl Poller {
         self.work.polls.insert(number, Some(handle));
     }
 
-    fn polled(&mut self, number: u64, result: Result<(Vec<SourceMessage>, Duration), Fault>, ctx: &mut Context<Self>) {
+    fn polled(&mut self, number: u64, result: Result<(Polled, Duration), Fault>, ctx: &mut Context<Self>) {
         // A poll that was cancelled at the very moment it was answered counts as cancelled: the lane has ended.
         if !self.work.polls.contains_key(&number) {
             return;
         }
-        let (messages, took) = match result {
+        let (Polled { messages, position, end }, took) = match result {
             Ok(answer) => answer,
             // No poll will work again, but rows already received can be finished; a queue that is gone gives none back.
             Err(fault) if fault.mend == Mend::Never => {
@@ -127,9 +135,13 @@ impl Poller {
             }
             Err(fault) => return self.fail(fault, ctx),
         };
-        fail::fail_point!("poller.polled");
+        fail_point!("poller.polled");
         self.vitals.metrics.polls.inc();
-        if messages.is_empty() {
+        if position.is_some() != self.opened.position.is_some() {
+            return self.fail(Fault::restart(FaultKind::Bug, "a lane has positions at every poll or at none"), ctx);
+        }
+        self.work.at_end |= end;
+        if messages.is_empty() && position.is_none_or(|position| position == self.work.handed) {
             self.work.quick_empties = if took < QUICK { self.work.quick_empties + 1 } else { 0 };
             return self.finish_poll(number, ctx);
         }
@@ -139,27 +151,28 @@ impl Poller {
         self.note_unacknowledged();
         // Most often there is room, and a future would only cost.
         if let Some(credit) = self.credits.try_take(bytes) {
-            return self.hand_on(number, messages, credit, ctx);
+            return self.hand_on(number, messages, position, credit, ctx);
         }
         let credits = self.credits.clone();
         ctx.spawn(wrap_future(async move { credits.take(bytes).await }).map(move |credit, poller: &mut Self, ctx| {
             match credit {
-                Some(credit) => poller.hand_on(number, messages, credit, ctx),
+                Some(credit) => poller.hand_on(number, messages, position, credit, ctx),
                 None => poller.fail(Fault::restart(FaultKind::Bug, "the credits were closed"), ctx),
             }
         }));
     }
 
     /// Receipts go into the ledger at once, whatever waits for a credit: they are what a delete needs.
-    fn register(&mut self, messages: Vec<SourceMessage>) -> (Vec<(Fingerprint, SourceMessage)>, usize) {
+    fn register(&mut self, messages: Vec<SourceMessage>) -> (Vec<(Option<Fingerprint>, SourceMessage)>, usize) {
         let now = Instant::now();
         let mut bytes = 0;
         let mut known = Vec::with_capacity(messages.len());
         for mut message in messages {
-            let id = Fingerprint::of_message(&self.source, &message.id);
-            if let Some(receipt) = message.receipt.take() {
+            let id = message.receipt.take().map(|receipt| {
+                let id = Fingerprint::of_message(&self.source, &message.id);
                 self.work.ledger.received(id, receipt, now);
-            }
+                id
+            });
             if let Body::Bytes(body) = &message.body {
                 bytes += body.len();
             }
@@ -173,11 +186,12 @@ impl Poller {
     fn hand_on(
         &mut self,
         number: u64,
-        messages: Vec<(Fingerprint, SourceMessage)>,
+        messages: Vec<(Option<Fingerprint>, SourceMessage)>,
+        position: Option<u64>,
         credit: Credit,
         ctx: &mut Context<Self>,
     ) {
-        let range = self.work.handed..self.work.handed + 1;
+        let range = self.work.handed..position.unwrap_or(self.work.handed + 1);
         self.work.handed = range.end;
         self.decoder.do_send(Pulled { lane: self.lane.clone(), range, messages, credit });
         self.finish_poll(number, ctx);
@@ -186,7 +200,7 @@ impl Poller {
     fn finish_poll(&mut self, number: u64, ctx: &mut Context<Self>) {
         self.work.polls.remove(&number);
         self.send_confirmed();
-        if self.work.draining {
+        if self.work.draining || self.work.at_end {
             self.end_if_done();
         } else {
             self.pump_polls(ctx);
@@ -212,7 +226,7 @@ impl Poller {
     fn end_if_done(&mut self) {
         if self.work.polls.is_empty() && !self.work.ended {
             self.work.ended = true;
-            self.decoder.do_send(End(self.lane.clone()));
+            self.decoder.do_send(End { lane: self.lane.clone(), finished: self.work.at_end });
         }
     }
 
@@ -246,10 +260,11 @@ impl Poller {
         let (ids, receipts): (Vec<Fingerprint>, Vec<Receipt>) = batch.into_iter().unzip();
         let (vitals, reporter) = (Arc::clone(&self.vitals), self.reporter.clone());
         let acknowledger = Arc::clone(&self.opened.acknowledger);
+        let deadline = self.opened.acknowledger.patience() + self.timeout;
         let delete = async move {
             let times = Some(acknowledger.retries() as usize);
-            let result =
-                retrying(&vitals, &reporter, "acknowledge", times, || acknowledger.acknowledge(&receipts)).await;
+            let call = || acknowledger.acknowledge(&receipts);
+            let result = retrying(&vitals, &reporter, "acknowledge", deadline, times, call).await;
             (ids, receipts, result)
         };
         ctx.spawn(
@@ -269,6 +284,7 @@ impl Poller {
         let metrics = &self.vitals.metrics;
         let outcomes = match result {
             Ok(outcomes) => outcomes,
+            Err(fault) if fault.kind == FaultKind::Hung => return self.fail(fault, ctx),
             Err(fault) => {
                 // The messages come back, are recognised, and are deleted with their new receipt.
                 let _in_span = self.span.enter();
@@ -314,7 +330,8 @@ impl Poller {
         for (id, receipt) in self.work.ledger.take_expiring(Instant::now(), timeout / 2, free) {
             self.work.extensions += 1;
             let acknowledger = Arc::clone(&self.opened.acknowledger);
-            let extend = async move { acknowledger.extend(&receipt, timeout).await };
+            let deadline = self.opened.acknowledger.patience() + self.timeout;
+            let extend = async move { within(deadline, "extend", acknowledger.extend(&receipt, timeout)).await };
             ctx.spawn(wrap_future(extend).map(move |result, poller: &mut Self, ctx| poller.extended(id, result, ctx)));
         }
     }
@@ -330,6 +347,7 @@ impl Poller {
         }
         match result {
             Ok(receipt) => self.work.ledger.extended(id, receipt, Instant::now()),
+            Err(fault) if fault.kind == FaultKind::Hung => return self.fail(fault, ctx),
             Err(fault) => {
                 self.span.in_scope(|| tracing::warn!(error = %fault, "a visibility timeout could not be extended"));
                 match fault.mend {
@@ -368,7 +386,7 @@ impl Poller {
 /// dear for calls and cheap for this handle. Dropping the handle drops the call, and a panic goes on in the actor.
 fn task<F: Future + 'static>(call: F) -> RemoteHandle<F::Output> {
     let (task, handle) = call.remote_handle();
-    actix::spawn(task);
+    actix::spawn(attributed_as_here(task));
     handle
 }
 
@@ -377,6 +395,7 @@ impl Actor for Poller {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.run_interval(EXTENSION_TICK, |poller, ctx| poller.extend(ctx));
+        self.work.handed = self.opened.position.unwrap_or_default();
         self.pump_polls(ctx);
     }
 }
@@ -385,7 +404,7 @@ impl Handler<Acknowledge> for Poller {
     type Result = ();
 
     fn handle(&mut self, Acknowledge(ids): Acknowledge, ctx: &mut Self::Context) {
-        fail::fail_point!("poller.acknowledge");
+        fail_point!("poller.acknowledge");
         self.work.asked_for_checkpoint = false;
         for id in ids {
             self.work.ledger.want(id);

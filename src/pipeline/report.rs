@@ -42,6 +42,9 @@ pub enum Event {
     },
     /// Everything received is written, checkpointed and acknowledged.
     Drained,
+    /// A bounded source is at its end: everything is written and checkpointed, and that it has finished is durable.
+    /// Also in place of [`Event::Running`], if it had finished before.
+    Finished,
     /// An actor is gone.
     Exited {
         /// Which.

@@ -17,17 +17,53 @@ const LONGEST: Duration = Duration::from_secs(15);
 /// Clock skew and refused signatures do not pass by themselves soon: asking faster only fills logs.
 const SLOW: Duration = Duration::from_secs(10);
 
+/// A deadline runs out in so many parts. A process that was stopped for longer than all of it takes only the part
+/// that it was in for run out, and its calls get the rest.
+const PARTS: u32 = 4;
+
+/// What a call answers, or a fault that names it if there is no answer within the deadline.
+pub async fn within<T>(
+    deadline: Duration,
+    operation: &str,
+    call: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, Fault> {
+    #[cfg(feature = "failpoints")]
+    let call = async {
+        if hangs(operation) {
+            std::future::pending::<()>().await;
+        }
+        call.await
+    };
+    tokio::pin!(call);
+    for _ in 0..PARTS {
+        if let Ok(answer) = tokio::time::timeout(deadline / PARTS, &mut call).await {
+            return answer;
+        }
+    }
+    Err(Fault::restart(FaultKind::Hung, format!("{operation} hangs: no answer within {deadline:?}")))
+}
+
+/// The fail points `hang.OPERATION`: the action `return` makes the call one that never answers.
+#[cfg(feature = "failpoints")]
+fn hangs(operation: &str) -> bool {
+    crate::telemetry::fail_point!(&format!("hang.{}", operation.replace(' ', "-")), |_| true);
+    false
+}
+
 /// Calls until it works, or until it fails in a way that trying again cannot mend, or `times` retries are used up.
+/// Each call has the whole `deadline`; one that misses it hangs, and is not tried again.
 pub async fn retrying<T, F>(
     vitals: &Arc<Vitals>,
     reporter: &Reporter,
     operation: &'static str,
+    deadline: Duration,
     times: Option<usize>,
-    call: impl FnMut() -> F,
+    mut call: impl FnMut() -> F,
 ) -> Result<T, Fault>
 where
     F: Future<Output = Result<T, Fault>>,
 {
+    let call = || within(deadline, operation, call());
     let backoff = ExponentialBuilder::new().with_min_delay(FIRST).with_max_delay(LONGEST).with_jitter();
     let backoff = match times {
         Some(times) => backoff.with_max_times(times),
@@ -54,4 +90,28 @@ where
         reporter.event(Event::HealthChanged);
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_a_stop_of_the_process_made_late_has_time_left_and_one_that_hangs_has_not() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let deadline = Duration::from_millis(400);
+        let call = async {
+            for _ in 0..3 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            Ok(())
+        };
+        let stop = async { std::thread::sleep(2 * deadline) };
+        let both = async { futures_util::join!(within(deadline, "call", call), stop) };
+        assert!(runtime.block_on(both).0.is_ok());
+
+        let hangs = within(deadline, "call", std::future::pending::<Result<(), Fault>>());
+        let fault = runtime.block_on(hangs).expect_err("it does not answer");
+        assert_eq!((fault.kind, fault.to_string().as_str()), (FaultKind::Hung, "call hangs: no answer within 400ms"));
+    }
 }

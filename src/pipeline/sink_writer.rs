@@ -4,8 +4,9 @@
 //! durable, the epoch holds exactly what that stands for.
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     sync::Arc,
+    time::Duration,
 };
 
 use actix::{fut::wrap_future, prelude::*};
@@ -23,7 +24,7 @@ use crate::{
     connectors::RowShape,
     definition::OnError,
     model::{Batch, Disposition, Epoch, Fault, FaultKind, Fingerprint, LaneId, Token},
-    telemetry::Vitals,
+    telemetry::{Vitals, fail_point},
 };
 
 pub const NAME: &str = "sink-writer";
@@ -37,6 +38,8 @@ pub struct SinkWriter {
     /// From the source's columns to the sink's.
     pub shape: RowShape,
     pub on_error: OnError,
+    /// `checkpoint.timeout`: how long one call of the sink may take.
+    pub timeout: Duration,
     /// Lanes that have not ended.
     pub lanes: HashSet<LaneId>,
     pub checkpointer: Addr<Checkpointer>,
@@ -51,17 +54,31 @@ pub struct SinkWriter {
 pub struct Work {
     queue: VecDeque<Operation>,
     disposed: Vec<Fingerprint>,
+    /// The lanes that have positions.
+    resuming: HashSet<LaneId>,
+    /// Those of the open epoch.
+    positions: BTreeMap<LaneId, u64>,
     written: u64,
     /// Where the last batch of each lane ended.
     ends: HashMap<LaneId, u64>,
     poisoned: bool,
+    /// A lane was told to stop before its end.
+    stopped: bool,
+}
+
+impl Work {
+    /// Nothing written yet; the first batch of `lane` begins at its position, if it has one.
+    pub fn new(lane: &LaneId, position: Option<u64>) -> Self {
+        let ends: HashMap<_, _> = position.map(|at| (lane.clone(), at)).into_iter().collect();
+        Self { resuming: ends.keys().cloned().collect(), ends, ..Self::default() }
+    }
 }
 
 enum Operation {
     Write(Batch),
     Seal(Epoch),
     Commit(Vec<Token>),
-    End(LaneId),
+    End(End),
 }
 
 /// What an operation in flight brings back beside the sink.
@@ -93,25 +110,25 @@ impl SinkWriter {
             Operation::Write(batch) => {
                 self.check_gap(&batch)?;
                 if batch.rows.num_rows() == 0 {
-                    self.written(batch, Vec::new());
-                    return Ok(());
+                    return self.written(batch, Vec::new());
                 }
                 let rows = self.shape.apply(&batch.rows)?;
-                self.run(ctx, async move |sink, vitals, reporter| write(sink, vitals, reporter, batch, rows).await);
+                self.run(ctx, async move |sink, calls| write(sink, calls, batch, rows).await);
             }
             Operation::Seal(epoch) if self.work.written == 0 => self.seal(epoch, None),
-            Operation::Seal(epoch) => self.run(ctx, async move |mut sink, vitals, reporter| {
-                let result = prepare(&mut sink, &vitals, &reporter, epoch).await;
+            Operation::Seal(epoch) => self.run(ctx, async move |mut sink, calls| {
+                let result = prepare(&mut sink, &calls, epoch).await;
                 (sink, result)
             }),
-            Operation::Commit(tokens) => self.run(ctx, async move |mut sink, vitals, reporter| {
-                let result = commit(&mut sink, &vitals, &reporter, &tokens).await;
+            Operation::Commit(tokens) => self.run(ctx, async move |mut sink, calls| {
+                let result = commit(&mut sink, &calls, &tokens).await;
                 (sink, result)
             }),
-            Operation::End(lane) => {
+            Operation::End(End { lane, finished }) => {
                 self.lanes.remove(&lane);
+                self.work.stopped |= !finished;
                 if self.lanes.is_empty() {
-                    self.checkpointer.do_send(AllEnded);
+                    self.checkpointer.do_send(AllEnded { finished: !self.work.stopped });
                 }
             }
         }
@@ -121,18 +138,23 @@ impl SinkWriter {
     /// Runs one operation with the sink, which is away until it is done.
     fn run<F>(&mut self, ctx: &mut Context<Self>, operation: F)
     where
-        F: AsyncFnOnce(Box<dyn Sink>, Arc<Vitals>, Reporter) -> (Box<dyn Sink>, Result<Done, Fault>) + 'static,
+        F: AsyncFnOnce(Box<dyn Sink>, Calls) -> (Box<dyn Sink>, Result<Done, Fault>) + 'static,
     {
         let Some(sink) = self.sink.take() else { return };
-        let (vitals, reporter) = (Arc::clone(&self.vitals), self.reporter.clone());
-        let run = async move { operation(sink, vitals, reporter).await };
+        let calls = Calls { vitals: Arc::clone(&self.vitals), reporter: self.reporter.clone(), timeout: self.timeout };
+        let run = async move { operation(sink, calls).await };
         ctx.spawn(wrap_future(run.instrument(self.span.clone())).map(|(sink, result), writer: &mut Self, ctx| {
             writer.sink = Some(sink);
-            match result {
-                Ok(Done::Written(batch, refused)) => writer.written(batch, refused),
-                Ok(Done::Prepared(epoch, token)) => writer.seal(epoch, token),
-                Ok(Done::Committed) => writer.checkpointer.do_send(Committed),
-                Err(fault) => return writer.fail(fault, ctx),
+            let done = result.and_then(|done| {
+                match done {
+                    Done::Written(batch, refused) => writer.written(batch, refused)?,
+                    Done::Prepared(epoch, token) => writer.seal(epoch, token),
+                    Done::Committed => writer.checkpointer.do_send(Committed),
+                }
+                Ok(())
+            });
+            if let Err(fault) = done {
+                return writer.fail(fault, ctx);
             }
             writer.pump(ctx);
         }));
@@ -148,12 +170,16 @@ impl SinkWriter {
                     batch.lane
                 ),
             )),
+            _ if batch.range.end < begins_at => Err(Fault::restart(
+                FaultKind::Bug,
+                format!("lane {}: a batch goes from {begins_at} back to {}", batch.lane, batch.range.end),
+            )),
             _ => Ok(()),
         }
     }
 
-    /// The write has returned: its messages belong to the open epoch now.
-    fn written(&mut self, batch: Batch, refused: Vec<RowReject>) {
+    /// The write has returned: its messages and its position belong to the open epoch now.
+    fn written(&mut self, batch: Batch, refused: Vec<RowReject>) -> Result<(), Fault> {
         self.work.written += batch.rows.num_rows() as u64;
         self.vitals.metrics.rows_written.inc_by(batch.rows.num_rows().saturating_sub(refused.len()) as u64);
         let mut reasons: HashMap<u32, String> = batch.rejects.into_iter().map(|r| (r.message, r.reason)).collect();
@@ -162,46 +188,57 @@ impl SinkWriter {
                 reasons.entry(origin.message).or_insert(reject.reason);
             }
         }
+        let resumes = self.work.resuming.contains(&batch.lane);
         for (index, message) in batch.messages.iter().enumerate() {
             if message.disposition == Disposition::Duplicate {
                 continue;
             }
             let reason = u32::try_from(index).ok().and_then(|index| reasons.get(&index));
             if let Some(reason) = reason
-                && !self.reject(&message.id, reason)
+                && let Err(poison) = self.reject(&message.id, reason)
             {
+                // The position may not pass the poison, and what comes after it would be written again: so nothing
+                // of the open epoch may last.
+                if resumes {
+                    return Err(poison);
+                }
+                if !self.work.poisoned {
+                    self.work.poisoned = true;
+                    self.reporter.event(Event::Hopeless { actor: NAME, fault: poison });
+                }
                 continue;
             }
-            self.work.disposed.push(message.fingerprint);
+            self.work.disposed.extend(message.fingerprint);
         }
+        if resumes {
+            self.work.positions.insert(batch.lane, batch.range.end);
+        }
+        Ok(())
     }
 
-    /// Answers whether the message is disposed of by being skipped.
-    fn reject(&mut self, id: &str, reason: &str) -> bool {
+    /// `Ok`: the message is disposed of by being skipped.
+    fn reject(&self, id: &str, reason: &str) -> Result<(), Fault> {
         self.vitals.metrics.rejects.inc();
         let _in_span = self.span.enter();
         match self.on_error {
             OnError::Skip => {
                 tracing::warn!(message_id = id, reason, "skipped a message");
-                true
+                Ok(())
             }
             OnError::Fail => {
                 tracing::error!(message_id = id, reason, "a message cannot be processed");
-                if !self.work.poisoned {
-                    self.work.poisoned = true;
-                    let text = format!("message {id} cannot be processed: {reason} (on_error: fail)");
-                    self.reporter.event(Event::Hopeless { actor: NAME, fault: Fault::never(FaultKind::Poison, text) });
-                }
-                false
+                let text = format!("message {id} cannot be processed: {reason} (on_error: fail)");
+                Err(Fault::never(FaultKind::Poison, text))
             }
         }
     }
 
     fn seal(&mut self, epoch: Epoch, token: Option<Token>) {
         let disposed = std::mem::take(&mut self.work.disposed);
+        let positions = std::mem::take(&mut self.work.positions);
         self.work.written = 0;
-        let sealed = SealedEpoch { epoch, tokens: token.into_iter().collect(), disposed };
-        let empty = sealed.disposed.is_empty() && sealed.tokens.is_empty();
+        let sealed = SealedEpoch { epoch, tokens: token.into_iter().collect(), disposed, positions };
+        let empty = sealed.disposed.is_empty() && sealed.tokens.is_empty() && sealed.positions.is_empty();
         self.checkpointer.do_send(Sealed { epoch: (!empty).then_some(sealed) });
     }
 
@@ -211,15 +248,32 @@ impl SinkWriter {
     }
 }
 
-async fn write(
-    mut sink: Box<dyn Sink>,
+/// What goes with the calls of a sink.
+struct Calls {
     vitals: Arc<Vitals>,
     reporter: Reporter,
+    timeout: Duration,
+}
+
+impl Calls {
+    async fn run<T>(
+        &self,
+        sink: &mut Box<dyn Sink>,
+        operation: &'static str,
+        call: impl AsyncFn(&mut Box<dyn Sink>) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        with_retries(sink, &self.vitals, &self.reporter, operation, self.timeout, call).await
+    }
+}
+
+async fn write(
+    mut sink: Box<dyn Sink>,
+    calls: Calls,
     batch: Batch,
     rows: RecordBatch,
 ) -> (Box<dyn Sink>, Result<Done, Fault>) {
-    fail::fail_point!("sink.write");
-    let result = with_retries(&mut sink, &vitals, &reporter, "write", async |sink| sink.write(&rows).await).await;
+    fail_point!("sink.write");
+    let result = calls.run(&mut sink, "write", async |sink| sink.write(&rows).await).await;
     let result = result.and_then(|refused| match refused.iter().find(|reject| reject.row >= rows.num_rows()) {
         // Which message it belongs to is not known, so none may be taken for written.
         Some(reject) => Err(Fault::restart(FaultKind::Bug, format!("the sink refused row {}: no such", reject.row))),
@@ -228,29 +282,19 @@ async fn write(
     (sink, result)
 }
 
-async fn prepare(
-    sink: &mut Box<dyn Sink>,
-    vitals: &Arc<Vitals>,
-    reporter: &Reporter,
-    epoch: Epoch,
-) -> Result<Done, Fault> {
-    fail::fail_point!("sink.before_prepare");
-    let token = with_retries(sink, vitals, reporter, "prepare", async |sink| sink.prepare(epoch).await).await?;
-    fail::fail_point!("sink.after_prepare");
+async fn prepare(sink: &mut Box<dyn Sink>, calls: &Calls, epoch: Epoch) -> Result<Done, Fault> {
+    fail_point!("sink.before_prepare");
+    let token = calls.run(sink, "prepare", async |sink| sink.prepare(epoch).await).await?;
+    fail_point!("sink.after_prepare");
     Ok(Done::Prepared(epoch, token))
 }
 
-async fn commit(
-    sink: &mut Box<dyn Sink>,
-    vitals: &Arc<Vitals>,
-    reporter: &Reporter,
-    tokens: &[Token],
-) -> Result<Done, Fault> {
-    fail::fail_point!("sink.before_commit");
+async fn commit(sink: &mut Box<dyn Sink>, calls: &Calls, tokens: &[Token]) -> Result<Done, Fault> {
+    fail_point!("sink.before_commit");
     for token in tokens {
-        with_retries(sink, vitals, reporter, "commit", async |sink| sink.commit(token).await).await?;
+        calls.run(sink, "commit", async |sink| sink.commit(token).await).await?;
     }
-    fail::fail_point!("sink.after_commit");
+    fail_point!("sink.after_commit");
     Ok(Done::Committed)
 }
 
@@ -260,10 +304,11 @@ pub async fn with_retries<T>(
     vitals: &Arc<Vitals>,
     reporter: &Reporter,
     operation: &'static str,
+    deadline: Duration,
     call: impl AsyncFn(&mut Box<dyn Sink>) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
     let sink = tokio::sync::Mutex::new(sink);
-    retrying(vitals, reporter, operation, None, || async {
+    retrying(vitals, reporter, operation, deadline, None, || async {
         let mut sink = sink.lock().await;
         call(&mut sink).await
     })
@@ -278,6 +323,7 @@ impl Handler<Rows> for SinkWriter {
     type Result = ();
 
     fn handle(&mut self, Rows(batch): Rows, ctx: &mut Self::Context) {
+        fail_point!("sink.rows");
         self.push(Operation::Write(batch), ctx);
     }
 }
@@ -303,7 +349,7 @@ impl Handler<Commit> for SinkWriter {
 impl Handler<End> for SinkWriter {
     type Result = ();
 
-    fn handle(&mut self, End(lane): End, ctx: &mut Self::Context) {
-        self.push(Operation::End(lane), ctx);
+    fn handle(&mut self, end: End, ctx: &mut Self::Context) {
+        self.push(Operation::End(end), ctx);
     }
 }

@@ -1,7 +1,10 @@
 //! Schedules of events that a generation must survive: scripted polls, deletes, extensions and sink calls.
 
+mod hangs;
 pub(crate) mod harness;
-mod service;
+mod positions;
+mod recording;
+pub(crate) mod service;
 
 use std::time::Duration;
 

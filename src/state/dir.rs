@@ -17,11 +17,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use super::{
     disk::{Change, Disk, DiskError, SledDisk},
+    holder::Holder,
     layout::{FORMAT, META_KEY, Meta},
     store::{Command, Store},
     worker::{Worker, words},
@@ -88,13 +88,9 @@ fn holder(pid: Option<u32>, address: Option<&str>) -> String {
     address.map_or(pid.clone(), |address| format!("{pid}, which serves http://{address}"))
 }
 
-/// What the lock file says.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Holder {
-    pid: u32,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    address: Option<String>,
-}
+/// How often the lock is tried, and the pause: somebody may only be looking whether it is held.
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(20);
 
 impl StateDir {
     /// Takes the lock, creates what is missing, and starts the store's thread. Blocks.
@@ -186,15 +182,15 @@ fn take_lock(dir: &Path) -> Result<File, OpenError> {
     let path = dir.join("lock");
     let mut options = File::options();
     let file = options.read(true).write(true).create(true).truncate(false).open(&path).map_err(io("open", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            let holder = fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Holder>(&text).ok());
-            let (pid, address) = holder.map_or((None, None), |holder| (Some(holder.pid), holder.address));
-            Err(OpenError::Locked { dir: dir.to_owned(), pid, address })
+    for _ in 0..TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+            Err(TryLockError::Error(error)) => return Err(io("lock", &path)(error)),
         }
-        Err(TryLockError::Error(error)) => Err(io("lock", &path)(error)),
     }
+    let (pid, address) = Holder::read(&path).map_or((None, None), |holder| (Some(holder.pid), holder.address));
+    Err(OpenError::Locked { dir: dir.to_owned(), pid, address })
 }
 
 fn write_holder(lock: &File, address: Option<&str>) -> io::Result<()> {

@@ -11,6 +11,7 @@
 
 mod dir;
 mod disk;
+mod holder;
 mod layout;
 mod stopped;
 #[cfg(test)]
@@ -21,5 +22,6 @@ mod tests;
 mod worker;
 
 pub use dir::{OpenError, StateDir};
+pub use holder::{Holder, HolderError};
 pub use stopped::{Entry, Forgotten, Stopped, StoppedError, Stored};
 pub use store::{Checkpoint, Deltas, Opened, Recorded, Store, StoreError};

@@ -4,7 +4,7 @@ use tempfile::TempDir;
 
 use super::{
     OpenError, Opened, StateDir, Stopped, StoppedError, StoreError, Stored,
-    tests::{blobs, checkpoint, ids, name, open, source, stamped},
+    tests::{blobs, checkpoint, database, ids, name, open, source, stamped},
 };
 use crate::model::{Epoch, Generation, LaneId, PipelineName, SinkIdentity, SourceIdentity, Token};
 
@@ -39,7 +39,7 @@ fn stopped(dir: &Path) -> Stopped {
 
 /// Changes a value of the database behind everybody's back.
 fn spoil(dir: &Path, prefix: &[u8]) {
-    let db = sled::open(dir.join("store")).unwrap();
+    let db = database(dir);
     let (key, mut value) = db.scan_prefix(prefix).next().unwrap().unwrap();
     value[20] ^= 1;
     db.insert(key, value).unwrap();
@@ -193,7 +193,7 @@ async fn a_large_state_is_renamed_and_reset_without_a_file_that_is_never_synced(
     state.reset(&b).unwrap();
     assert_eq!(blobs(dir.path()), 0);
     drop(state);
-    let db = sled::open(dir.path().join("store")).unwrap();
+    let db = database(dir.path());
     assert_eq!(db.len(), 2, "what the store is, and one record");
 }
 

@@ -4,6 +4,7 @@ use std::{
     path::Path,
     sync::mpsc,
     thread,
+    time::{Duration, Instant},
 };
 
 use tempfile::TempDir;
@@ -55,6 +56,20 @@ pub(super) fn stamped(ids: Vec<Fingerprint>, stamp: u64) -> Vec<(Fingerprint, u6
 
 pub(super) async fn open(store: &Store, pipeline: &PipelineName) -> Opened {
     store.open_generation(pipeline, &source()).await.unwrap()
+}
+
+/// The database itself. The threads of one that was just closed may hold its lock for a moment longer.
+pub(super) fn database(dir: &Path) -> sled::Db {
+    let begun = Instant::now();
+    loop {
+        match sled::open(dir.join("store")) {
+            Err(sled::Error::Io(error)) if begun.elapsed() < Duration::from_secs(20) => {
+                assert!(error.to_string().contains("could not acquire lock"), "{error}");
+                thread::yield_now();
+            }
+            opened => return opened.unwrap(),
+        }
+    }
 }
 
 pub(super) fn blobs(dir: &Path) -> usize {
@@ -152,16 +167,18 @@ async fn an_epoch_is_neither_skipped_nor_recorded_twice() {
 }
 
 #[tokio::test]
-async fn the_state_of_another_source_is_refused_and_kept() {
+async fn the_state_of_another_source_is_refused_and_kept_once_there_is_a_checkpoint() {
     let dir = TempDir::new().unwrap();
     let state = StateDir::open(dir.path()).unwrap();
     let (store, a) = (state.store(), name("a"));
-    open(&store, &a).await;
     let other = SourceIdentity("mns http://127.0.0.1:1 others".to_owned());
+    store.open_generation(&a, &other).await.unwrap();
+    let opened = open(&store, &a).await;
+    store.checkpoint(checkpoint(&a, &opened, 1)).await.unwrap();
     let error = store.open_generation(&a, &other).await.unwrap_err();
     let text = error.to_string();
     assert!(text.contains(&source().0) && text.contains(&other.0) && text.contains("another name"), "{text}");
-    assert_eq!(open(&store, &a).await.generation, Generation(2), "the refused one has taken no number");
+    assert_eq!(open(&store, &a).await.generation, Generation(3), "the refused one has taken no number");
 }
 
 #[tokio::test]
@@ -186,7 +203,7 @@ async fn a_snapshot_takes_the_place_of_every_delta() {
     drop(state);
 
     let mut keys = 0;
-    let db = sled::open(dir.path().join("store")).unwrap();
+    let db = database(dir.path());
     for key in db.scan_prefix(b"p\x01ad").keys() {
         key.unwrap();
         keys += 1;
@@ -257,7 +274,7 @@ async fn no_value_goes_to_a_file_that_is_never_synced() {
         assert_eq!(blobs(dir.path()), 0, "epoch {epoch}");
     }
     drop(state);
-    let db = sled::open(dir.path().join("store")).unwrap();
+    let db = database(dir.path());
     assert!(db.iter().values().all(|value| value.unwrap().len() <= PART_BYTES));
     drop(db);
     let state = StateDir::open(dir.path()).unwrap();
@@ -354,7 +371,7 @@ async fn a_store_that_is_broken_or_emptied_is_refused_by_name() {
 #[test]
 fn a_database_of_another_program_is_refused() {
     let dir = TempDir::new().unwrap();
-    let db = sled::open(dir.path().join("store")).unwrap();
+    let db = database(dir.path());
     db.insert("something", "else").unwrap();
     db.flush().unwrap();
     drop(db);
@@ -365,7 +382,7 @@ fn a_database_of_another_program_is_refused() {
 fn a_database_in_use_without_our_lock_is_not_called_broken() {
     let dir = TempDir::new().unwrap();
     drop(StateDir::open(dir.path()).unwrap());
-    let db = sled::open(dir.path().join("store")).unwrap();
+    let db = database(dir.path());
     assert!(matches!(StateDir::open(dir.path()), Err(OpenError::Locked { pid: None, .. })));
     drop(db);
     StateDir::open(dir.path()).unwrap();
@@ -375,7 +392,7 @@ fn a_database_in_use_without_our_lock_is_not_called_broken() {
 fn a_store_of_another_format_is_refused() {
     let dir = TempDir::new().unwrap();
     drop(StateDir::open(dir.path()).unwrap());
-    let db = sled::open(dir.path().join("store")).unwrap();
+    let db = database(dir.path());
     db.insert("m", &br#"{"format":2,"incarnation":"0123456789abcdef"}"#[..]).unwrap();
     db.flush().unwrap();
     drop(db);
@@ -395,7 +412,7 @@ async fn state_that_lost_some_of_its_ids_is_refused() {
             state.store().checkpoint(next).await.unwrap();
         }
     }
-    let db = sled::open(dir.path().join("store")).unwrap();
+    let db = database(dir.path());
     let key = db.scan_prefix(b"p\x01ad").keys().nth(1).unwrap().unwrap();
     db.remove(key).unwrap();
     db.flush().unwrap();

@@ -8,7 +8,7 @@ use std::{
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::State;
 use crate::{
@@ -26,7 +26,8 @@ pub struct Handle {
 }
 
 /// What the supervisor may be asked to do, by a signal or by whoever holds a [`Handle`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, actix::Message)]
+#[rtype(result = "()")]
 pub(super) enum Request {
     /// Restart the pipeline of a slot: drain with a deadline, then cut off; its budget is full again.
     Restart(Slot),
@@ -36,11 +37,13 @@ pub(super) enum Request {
     Reload,
 }
 
-/// What a reload did, by pipeline name.
+/// What a reload did, by pipeline name. With an `error` it did nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ReloadReport {
     /// Counts the reloads of this process; the first is 1.
     pub number: u64,
+    /// When the definitions began to be read, RFC 3339 in UTC; what was written before is in it.
+    pub began: String,
     /// When it was done, RFC 3339 in UTC.
     pub at: String,
     /// New ones, started.
@@ -49,15 +52,25 @@ pub struct ReloadReport {
     pub removed: Vec<String>,
     /// Changed ones, drained and started anew.
     pub changed: Vec<String>,
-    /// Left alone.
+    /// Left alone, also those that are Failed: what mends those is a restart, or another definition.
     pub unchanged: Vec<String>,
     /// Broken ones, each with why. One that ran with an earlier definition goes on with that.
     pub broken: BTreeMap<String, String>,
+    /// Why nothing was changed: the definitions could not be listed.
+    pub error: Option<String>,
 }
 
-/// The pipelines as they last described themselves.
+/// What the pipelines and the supervisor last said of themselves.
 #[derive(Clone, Default)]
-pub(super) struct Board(Arc<Mutex<BTreeMap<Slot, Entry>>>);
+pub(super) struct Board(Arc<Said>);
+
+#[derive(Default)]
+struct Said {
+    entries: Mutex<BTreeMap<Slot, Entry>>,
+    reload: Mutex<Option<ReloadReport>>,
+    /// Whether there is a pipeline, and every one is Finished.
+    finished: watch::Sender<bool>,
+}
 
 #[derive(Clone)]
 pub(super) struct Entry {
@@ -70,16 +83,47 @@ pub(super) struct Entry {
     pub generation: Option<u64>,
     pub restarts: u64,
     pub last_error: Option<String>,
+    pub definition_error: Option<String>,
     pub vitals: Arc<Vitals>,
 }
 
 impl Board {
     fn entries(&self) -> MutexGuard<'_, BTreeMap<Slot, Entry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reload(&self) -> MutexGuard<'_, Option<ReloadReport>> {
+        self.0.reload.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn publish(&self, slot: Slot, entry: Entry) {
-        self.entries().insert(slot, entry);
+        self.change(|entries| entries.insert(slot, entry));
+    }
+
+    pub fn remove(&self, slot: Slot) {
+        self.change(|entries| entries.remove(&slot));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut BTreeMap<Slot, Entry>) -> Option<Entry>) {
+        let mut entries = self.entries();
+        change(&mut entries);
+        let finished = !entries.is_empty() && entries.values().all(|entry| entry.state == State::Finished);
+        self.0.finished.send_if_modified(|before| std::mem::replace(before, finished) != finished);
+    }
+
+    pub fn reloaded(&self, report: ReloadReport) {
+        *self.reload() = Some(report);
+    }
+
+    pub fn failed(&self) -> Vec<Slot> {
+        let entries = self.entries();
+        entries.iter().filter(|(_, entry)| entry.state == State::Failed).map(|(slot, _)| *slot).collect()
+    }
+
+    pub async fn all_finished(&self) {
+        let mut finished = self.0.finished.subscribe();
+        // The sender is held here: never closed.
+        let _all = finished.wait_for(|finished| *finished).await;
     }
 }
 
@@ -107,7 +151,7 @@ impl Handle {
 
     /// The last reload that is done.
     pub fn last_reload(&self) -> Option<ReloadReport> {
-        None
+        self.board.reload().clone()
     }
 
     fn ask(&self, request: Request) {
@@ -139,6 +183,8 @@ pub struct PipelineStatus {
     pub restarts: u64,
     /// The last fault that ended a generation, or why the definition is not valid.
     pub last_error: Option<String>,
+    /// Why its definition, as the last reload found it, is not valid. If it runs, it goes on with the one before.
+    pub definition_error: Option<String>,
     /// What is being retried now.
     pub troubles: Vec<String>,
     /// The last durable checkpoint of this process.
@@ -206,6 +252,7 @@ impl PipelineStatus {
             generation: entry.generation,
             restarts: entry.restarts,
             last_error: entry.last_error,
+            definition_error: entry.definition_error,
             file: entry.file,
             source: entry.source,
             sink: entry.sink,
@@ -213,6 +260,6 @@ impl PipelineStatus {
     }
 }
 
-fn rfc3339(at: SystemTime) -> String {
+pub(super) fn rfc3339(at: SystemTime) -> String {
     DateTime::<Utc>::from(at).to_rfc3339_opts(SecondsFormat::Millis, true)
 }

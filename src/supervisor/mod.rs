@@ -2,6 +2,8 @@
 //! budget of its own. Exports what starts it and a handle that knows no actor.
 
 mod budget;
+mod changes;
+mod failure;
 mod handle;
 mod pipeline;
 mod pool;
@@ -10,8 +12,10 @@ mod state;
 mod supervise;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use handle::{CheckpointStatus, Counts, Handle, PipelineStatus, ReloadReport};
 pub use runtime::block_on;
 pub use state::State;
-pub use supervise::{Member, Settings, Stopped, Supervision, start};
+pub use supervise::{Load, Member, Settings, Stopped, Supervision, start};
+pub use watch::Hangs;

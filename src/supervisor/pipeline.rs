@@ -1,5 +1,8 @@
 //! The supervisor's side of one pipeline: its state machine. It lives on the main arbiter, where every `JoinHandle`
-//! and deadline of its generations is awaited.
+//! and deadline of its generations is awaited. What it may be asked to do is in `requests`.
+
+mod lost;
+mod requests;
 
 use std::{
     collections::HashMap,
@@ -10,26 +13,25 @@ use std::{
 use actix::{fut::wrap_future, prelude::*};
 use tokio::task::AbortHandle;
 
+pub use requests::{Begin, Cut, Described, Leave, Restart, Stop};
+
 use super::{
     State,
     budget::Budget,
     handle::{Board, Entry},
-    pool::{ArbiterHandle, run_on},
+    pool::{Pool, ThreadNumber, run_on},
 };
 use crate::{
     connectors::Plan,
     model::{Fault, FaultKind, Generation, Mend, Slot},
-    pipeline::{Child, Controls, Event, ExitReason, Report, Seed},
+    pipeline::{Child, Controls, Event, ExitReason, Report, START, Seed},
     state::Store,
-    telemetry::Vitals,
+    telemetry::{Vitals, fail_point},
 };
 
 /// After this a generation that was cut off counts as gone although an actor has not ended: whatever it still does is
 /// fenced by its number.
 pub(super) const JOIN_DEADLINE: Duration = Duration::from_secs(10);
-
-/// The name under which the opening of a generation is awaited, like an actor.
-const START: &str = "start";
 
 /// What a pipeline is started with.
 pub struct Makings {
@@ -39,7 +41,7 @@ pub struct Makings {
     pub store: Store,
     pub incarnation: String,
     pub vitals: Arc<Vitals>,
-    pub arbiter: ArbiterHandle,
+    pub pool: Pool,
     pub board: Board,
     pub stopped: Recipient<PipelineStopped>,
 }
@@ -55,9 +57,13 @@ pub struct Pipeline {
     generation: Option<Generation>,
     restarts: u64,
     last_error: Option<String>,
+    /// Why what the definition's file holds now is not valid; the pipeline goes on with what it held before.
+    definition_error: Option<String>,
     controls: Option<Controls>,
-    /// Actors that have not ended, with what cuts them off.
-    alive: HashMap<&'static str, AbortHandle>,
+    /// The thread of the generation.
+    thread: Option<ThreadNumber>,
+    /// Actors that have not ended, with what cuts them off; none yet while the arbiter has not taken up the opening.
+    alive: HashMap<&'static str, Option<AbortHandle>>,
     /// What happens once the generation is gone; `None` while it is to go on.
     outcome: Option<Outcome>,
     timer: Option<SpawnHandle>,
@@ -70,22 +76,18 @@ pub struct Pipeline {
 /// What comes after a generation.
 #[derive(Debug, Clone)]
 enum Outcome {
-    Restart(Fault),
+    /// A fault that a new generation can mend: the next one after a pause, if the budget has one left.
+    Retry(Fault),
+    /// A person asked for it: the next one at once, with a full budget.
+    Restart,
+    /// The thread is lost, by no fault of this pipeline: the next one at once, on another.
+    Elsewhere,
     Fail(Fault),
+    Finish,
     Stop,
 }
 
-/// Supervisor -> pipeline: drain, then Stopped.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct Stop;
-
-/// Supervisor -> pipeline: the deadline for draining has passed.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct Cut;
-
-/// Pipeline -> supervisor: it is at rest.
+/// Pipeline -> supervisor, after a [`Stop`]: it is at rest.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct PipelineStopped {
@@ -105,7 +107,9 @@ impl Pipeline {
             generation: None,
             restarts: 0,
             last_error: None,
+            definition_error: None,
             controls: None,
+            thread: None,
             alive: HashMap::new(),
             outcome: None,
             timer: None,
@@ -114,20 +118,23 @@ impl Pipeline {
         }
     }
 
-    fn enter(&mut self, next: State) {
+    /// The only place that changes the state; answers whether it did.
+    fn enter(&mut self, next: State) -> bool {
         if self.state != next {
             if !self.state.may_become(next) {
                 tracing::error!(pipeline = %self.makings.plan.name, from = self.state.name(), to = next.name(), "refused an illegal transition");
-                return;
+                debug_assert!(false, "an illegal transition, from {} to {}", self.state.name(), next.name());
+                return false;
             }
             tracing::info!(pipeline = %self.makings.plan.name, generation = self.generation.map(|g| g.0), from = self.state.name(), to = next.name(), "state");
             self.state = next;
             self.since = SystemTime::now();
         }
         self.publish();
+        true
     }
 
-    fn publish(&self) {
+    pub(super) fn publish(&self) {
         let plan = &self.makings.plan;
         self.makings.vitals.metrics.set_state(self.state.name(), &State::NAMES);
         self.makings.board.publish(
@@ -142,15 +149,19 @@ impl Pipeline {
                 generation: self.generation.map(|generation| generation.0),
                 restarts: self.restarts,
                 last_error: self.last_error.clone(),
+                definition_error: self.definition_error.clone(),
                 vitals: Arc::clone(&self.makings.vitals),
             },
         );
     }
 
     fn begin(&mut self, ctx: &mut Context<Self>) {
+        if !self.enter(State::Starting) {
+            return;
+        }
         self.attempt += 1;
         self.outcome = None;
-        self.enter(State::Starting);
+        self.alive.insert(START, None);
         let makings = &self.makings;
         let seed = Seed {
             plan: Arc::clone(&makings.plan),
@@ -163,15 +174,17 @@ impl Pipeline {
                 attempt: self.attempt,
             },
         };
-        let arbiter = makings.arbiter.clone();
+        let seat = makings.pool.seat(makings.slot, ctx.address().recipient());
+        self.thread = Some(seat.thread);
         let attempt = self.attempt;
-        let start = async move { run_on(&arbiter, move || crate::pipeline::open(seed)).await };
+        let start = async move { run_on(&seat.arbiter, move || crate::pipeline::open(seed)).await };
         ctx.spawn(wrap_future(start).map(move |join, pipeline: &mut Self, ctx| match join {
             Some(join) => pipeline.adopt(Child { actor: START, join }, attempt, ctx),
-            None => {
-                let fault = Fault::restart(FaultKind::Bug, "the arbiter is gone");
-                pipeline.end_with(START, fault, ctx);
+            None if attempt == pipeline.attempt => {
+                pipeline.alive.remove(START);
+                pipeline.end_with(START, Fault::restart(FaultKind::Bug, "the arbiter is gone"), ctx);
             }
+            None => {}
         }));
     }
 
@@ -182,7 +195,7 @@ impl Pipeline {
             // Its generation was given up before it could be heard of.
             return join.abort();
         }
-        self.alive.insert(actor, join.abort_handle());
+        self.alive.insert(actor, Some(join.abort_handle()));
         if self.outcome.is_some() {
             join.abort();
         }
@@ -211,25 +224,26 @@ impl Pipeline {
 
     /// A fault ends the generation: cut off what is left, then restart or fail.
     fn end_with(&mut self, actor: &'static str, fault: Fault, ctx: &mut Context<Self>) {
-        if matches!(self.outcome, Some(Outcome::Restart(_) | Outcome::Fail(_))) && self.state != State::Draining {
+        if self.outcome.is_some() && self.controls.is_none() {
+            // It is being cut off already, for a reason that was told.
             return;
         }
         tracing::error!(pipeline = %self.makings.plan.name, generation = self.generation.map(|g| g.0), actor, kind = fault.kind.label(), error = %fault, "a generation ends");
         self.makings.vitals.metrics.fault(actor, fault.kind);
         // A fault during a drain does not hide why the drain began.
-        if self.outcome.is_none() {
+        if !matches!(self.outcome, Some(Outcome::Fail(_))) {
             self.last_error = Some(format!("{actor}: {fault}"));
-            self.outcome = Some(match fault.mend {
-                Mend::Never => Outcome::Fail(fault),
-                Mend::Retry | Mend::Restart => Outcome::Restart(fault),
-            });
         }
+        self.outcome.get_or_insert(match fault.mend {
+            Mend::Never => Outcome::Fail(fault),
+            Mend::Retry | Mend::Restart => Outcome::Retry(fault),
+        });
         self.cut(ctx);
     }
 
     fn cut(&mut self, ctx: &mut Context<Self>) {
         self.controls = None;
-        for abort in self.alive.values() {
+        for abort in self.alive.values().flatten() {
             abort.abort();
         }
         self.cancel_timer(ctx);
@@ -253,28 +267,45 @@ impl Pipeline {
             return;
         }
         let Some(outcome) = self.outcome.take() else { return };
+        self.thread = None;
         self.cancel_timer(ctx);
         // Words of the generation that is gone are not meant for the next one.
         self.attempt += 1;
         self.makings.vitals.clear_troubles();
         self.makings.vitals.metrics.unacknowledged.set(0);
         match outcome {
-            _ if self.stop_asked => self.rest(State::Stopped),
+            Outcome::Finish => self.rest(State::Finished),
             Outcome::Stop => self.rest(State::Stopped),
+            _ if self.stop_asked => self.rest(State::Stopped),
+            Outcome::Restart => self.restart(ctx),
+            Outcome::Elsewhere => {
+                self.enter(State::Backoff);
+                self.begin_again(ctx);
+            }
             Outcome::Fail(fault) => self.fail(&fault),
-            Outcome::Restart(fault) => match self.budget.spend(Instant::now()) {
+            Outcome::Retry(fault) => match self.budget.spend(fault.kind, Instant::now()) {
                 Some(pause) => {
                     self.enter(State::Backoff);
                     self.timer = Some(ctx.run_later(pause, |pipeline, ctx| {
                         pipeline.timer = None;
-                        pipeline.restarts += 1;
-                        pipeline.makings.vitals.metrics.restarts.inc();
-                        pipeline.begin(ctx);
+                        pipeline.begin_again(ctx);
                     }));
                 }
                 None => self.fail(&fault),
             },
         }
+    }
+
+    fn begin_again(&mut self, ctx: &mut Context<Self>) {
+        self.restarts += 1;
+        self.makings.vitals.metrics.restarts.inc();
+        self.begin(ctx);
+    }
+
+    /// The restart that a person asked for.
+    fn restart(&mut self, ctx: &mut Context<Self>) {
+        self.budget = Budget::new(self.makings.plan.restart);
+        self.begin_again(ctx);
     }
 
     fn fail(&mut self, fault: &Fault) {
@@ -284,7 +315,9 @@ impl Pipeline {
 
     fn rest(&mut self, state: State) {
         self.enter(state);
-        self.makings.stopped.do_send(PipelineStopped { slot: self.makings.slot, drained: self.drained });
+        if self.stop_asked {
+            self.makings.stopped.do_send(PipelineStopped { slot: self.makings.slot, drained: self.drained });
+        }
     }
 
     fn event(&mut self, event: Event, ctx: &mut Context<Self>) {
@@ -297,13 +330,9 @@ impl Pipeline {
             Event::Running(controls) => self.running(controls, ctx),
             Event::HealthChanged => self.health_changed(),
             Event::Fault { actor, fault } => self.end_with(actor, fault, ctx),
-            Event::Hopeless { actor, fault } if self.outcome.is_none() => {
-                self.last_error = Some(format!("{actor}: {fault}"));
-                self.makings.vitals.metrics.fault(actor, fault.kind);
-                self.drain(Outcome::Fail(fault), ctx);
-            }
-            Event::Hopeless { .. } => {}
+            Event::Hopeless { actor, fault } => self.hopeless(actor, fault, ctx),
             Event::Drained => self.drained(ctx),
+            Event::Finished => self.finished(ctx),
             Event::Exited { actor, reason } => self.exited(actor, reason, ctx),
         }
     }
@@ -324,31 +353,53 @@ impl Pipeline {
 
     fn health_changed(&mut self) {
         let troubled = !self.makings.vitals.troubles().is_empty();
-        match self.state {
-            State::Running if troubled => self.enter(State::Degraded),
-            State::Degraded if !troubled => self.enter(State::Running),
-            _ => self.publish(),
+        let next = match self.state {
+            State::Running if troubled => State::Degraded,
+            State::Degraded if !troubled => State::Running,
+            unchanged => unchanged,
+        };
+        self.enter(next);
+    }
+
+    fn hopeless(&mut self, actor: &'static str, fault: Fault, ctx: &mut Context<Self>) {
+        if self.controls.is_none() {
+            return;
+        }
+        self.makings.vitals.metrics.fault(actor, fault.kind);
+        // Also during a drain for another reason: after it this is what is left to be mended.
+        self.last_error = Some(format!("{actor}: {fault}"));
+        if self.outcome.is_none() {
+            self.drain(Outcome::Fail(fault), self.makings.plan.checkpoint.timeout, ctx);
+        } else {
+            self.publish();
         }
     }
 
-    /// Finishes what was received, with a deadline, then the outcome.
-    fn drain(&mut self, outcome: Outcome, ctx: &mut Context<Self>) {
+    /// Finishes what was received, then the outcome; at the deadline what is unfinished is cut off.
+    fn drain(&mut self, outcome: Outcome, deadline: Duration, ctx: &mut Context<Self>) {
         let Some(controls) = &self.controls else { return };
         controls.drain();
         self.enter(State::Draining);
-        self.cancel_timer(ctx);
-        let stop = matches!(outcome, Outcome::Stop);
         self.outcome = Some(outcome);
-        if stop {
-            // Its deadline is the supervisor's, for all pipelines alike, and comes as a Cut.
-            return;
-        }
-        let deadline = self.makings.plan.checkpoint.timeout;
+        self.cut_after(deadline, ctx);
+    }
+
+    fn cut_after(&mut self, deadline: Duration, ctx: &mut Context<Self>) {
+        self.cancel_timer(ctx);
         self.timer = Some(ctx.run_later(deadline, |pipeline, ctx| {
             pipeline.timer = None;
             tracing::error!(pipeline = %pipeline.makings.plan.name, "did not drain in time; what is unfinished is read again");
             pipeline.cut(ctx);
         }));
+    }
+
+    /// The source is at its end, and that is durable.
+    fn finished(&mut self, ctx: &mut Context<Self>) {
+        self.drained = true;
+        if matches!(self.outcome, None | Some(Outcome::Stop)) {
+            self.outcome = Some(Outcome::Finish);
+        }
+        self.cut(ctx);
     }
 
     fn drained(&mut self, ctx: &mut Context<Self>) {
@@ -369,50 +420,13 @@ impl Handler<Report> for Pipeline {
     type Result = ();
 
     fn handle(&mut self, report: Report, ctx: &mut Self::Context) {
+        fail_point!("supervisor.report");
         if report.attempt == self.attempt {
             self.event(report.event, ctx);
         } else if let Event::Running(controls) = report.event {
             for child in controls.children {
                 child.join.abort();
             }
-        }
-    }
-}
-
-impl Handler<Stop> for Pipeline {
-    type Result = ();
-
-    fn handle(&mut self, _: Stop, ctx: &mut Self::Context) {
-        self.stop_asked = true;
-        if self.controls.is_none() && self.state != State::Draining {
-            // Nothing is under way; what a failed generation left is read again, as after any failure.
-            self.drained = true;
-        }
-        match self.state {
-            State::Running | State::Degraded if self.controls.is_some() => self.drain(Outcome::Stop, ctx),
-            // It is being cut off: Stopped as soon as it is gone.
-            State::Running | State::Degraded => self.enter(State::Draining),
-            State::Draining if self.controls.is_some() => self.cancel_timer(ctx),
-            State::Draining => {}
-            State::Starting => {
-                self.outcome = Some(Outcome::Stop);
-                self.cut(ctx);
-            }
-            State::Backoff => {
-                self.cancel_timer(ctx);
-                self.rest(State::Stopped);
-            }
-            State::Failed | State::Finished | State::Stopped => self.rest(self.state),
-        }
-    }
-}
-
-impl Handler<Cut> for Pipeline {
-    type Result = ();
-
-    fn handle(&mut self, _: Cut, ctx: &mut Self::Context) {
-        if self.outcome.is_some() {
-            self.cut(ctx);
         }
     }
 }

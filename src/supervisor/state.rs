@@ -43,9 +43,9 @@ impl State {
     pub const fn may_become(self, next: Self) -> bool {
         use State::{Backoff, Degraded, Draining, Failed, Finished, Running, Starting, Stopped};
         match self {
-            Starting => matches!(next, Running | Backoff | Failed | Stopped),
-            Running | Degraded => matches!(next, Running | Degraded | Draining | Backoff | Failed),
-            Draining => matches!(next, Stopped | Failed | Finished | Backoff),
+            Starting => matches!(next, Running | Backoff | Failed | Finished | Stopped),
+            Running | Degraded => matches!(next, Running | Degraded | Draining | Backoff | Failed | Finished),
+            Draining => matches!(next, Starting | Stopped | Failed | Finished | Backoff),
             Backoff => matches!(next, Starting | Failed | Stopped),
             Failed | Finished => matches!(next, Starting | Stopped),
             Stopped => matches!(next, Starting),

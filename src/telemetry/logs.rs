@@ -1,10 +1,16 @@
 //! Logs: on stderr, text on a terminal and JSON elsewhere, with the fields pipeline, generation and actor.
 
-use std::io::IsTerminal;
+use std::{
+    backtrace::{Backtrace, BacktraceStatus},
+    cell::Cell,
+    io::IsTerminal,
+    panic::PanicHookInfo,
+};
 
 use tracing::Span;
 use tracing_subscriber::{EnvFilter, layer::SubscriberExt, registry, util::SubscriberInitExt};
 
+use super::whereabouts::here;
 use crate::model::{Generation, PipelineName};
 
 /// How a line looks.
@@ -18,7 +24,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Installs the subscriber. `filter` is in `tracing`'s syntax, such as `info` or `queuewarden=debug`; the error says
+/// Installs the subscriber, and has panics logged as what they are. `filter` is in `tracing`'s syntax, such as `info` or `queuewarden=debug`; the error says
 /// what is wrong with it. Calling it twice is harmless.
 pub fn init(format: LogFormat, filter: &str) -> Result<(), String> {
     let filter = EnvFilter::try_new(filter).map_err(|error| format!("log filter `{filter}`: {error}"))?;
@@ -43,7 +49,31 @@ pub fn init(format: LogFormat, filter: &str) -> Result<(), String> {
         let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
         base.with(layer.with_ansi(terminal)).try_init()
     };
+    std::panic::set_hook(Box::new(log_panic));
     Ok(())
+}
+
+thread_local! {
+    static LOGGING_A_PANIC: Cell<bool> = const { Cell::new(false) };
+}
+
+/// One line like any other, with the place and whose work it was: bare text among JSON lines is a broken line.
+fn log_panic(panic: &PanicHookInfo<'_>) {
+    let message = panic.payload_as_str().unwrap_or("a panic without a message");
+    let location = panic.location().map(ToString::to_string).unwrap_or_default();
+    if LOGGING_A_PANIC.replace(true) {
+        // The log itself panics.
+        return eprintln!("panicked at {location}: {message}");
+    }
+    let current = Span::current();
+    // What the span says already is not said twice.
+    let who = here().filter(|_| current.field("pipeline").is_none());
+    let (pipeline, actor) = (who.as_ref().map(|who| who.pipeline.as_str()), who.as_ref().map(|who| who.actor));
+    let thread = std::thread::current();
+    let backtrace = Backtrace::capture();
+    let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());
+    tracing::error!(pipeline, actor, thread = thread.name(), location, backtrace, "panicked: {message}");
+    LOGGING_A_PANIC.set(false);
 }
 
 /// What is logged unless asked otherwise: our own words, and of the HTTP server only what is wrong.

@@ -5,7 +5,12 @@ mod metrics;
 #[cfg(target_os = "linux")]
 mod process;
 mod vitals;
+mod whereabouts;
 
 pub use logs::{DEFAULT_FILTER, LogFormat, actor_span, init, start_span};
-pub use metrics::{METRIC_DOCS, Metrics, PipelineMetrics};
+pub use metrics::{METRIC_DOCS, Metrics, PipelineMetrics, ReloadResult};
 pub use vitals::{Checkpointed, Vitals};
+pub(crate) use whereabouts::fail_point;
+#[cfg(feature = "failpoints")]
+pub use whereabouts::may_fail;
+pub use whereabouts::{Whereabouts, Who, attributed, attributed_as_here, here, work_as_here};

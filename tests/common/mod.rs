@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so")]
 
+pub mod numbers;
+
 use std::{
     fs::{self, File},
     io::{BufRead, BufReader, Read, Write},
@@ -45,6 +47,13 @@ impl Process {
         assert!(status.expect("kill runs").success());
     }
 
+    /// Sends a signal with a value, as `sigqueue` does.
+    pub fn signal_with(&self, name: &str, value: i32) {
+        let (value, pid) = (value.to_string(), self.pid().to_string());
+        let status = Command::new("/bin/kill").args(["-s", name, "-q", &value, &pid]).status();
+        assert!(status.expect("kill runs").success());
+    }
+
     pub fn kill_9(&mut self) {
         self.0.kill().expect("it can be killed");
         self.0.wait().expect("it ends");
@@ -75,9 +84,15 @@ pub struct EmulatorProcess {
 }
 
 impl EmulatorProcess {
+    /// One that checks signatures.
     pub fn start(arguments: &[&str]) -> Self {
+        Self::start_open(&[&["--access-key-id", KEY_ID, "--access-key-secret", KEY_SECRET], arguments].concat())
+    }
+
+    /// One that looks at no signature.
+    pub fn start_open(arguments: &[&str]) -> Self {
         let mut child = binary()
-            .args(["emulator", "--mns", "127.0.0.1:0", "--access-key-id", KEY_ID, "--access-key-secret", KEY_SECRET])
+            .args(["emulator", "--mns", "127.0.0.1:0"])
             .args(arguments)
             .stdout(Stdio::piped())
             .spawn()

@@ -13,12 +13,26 @@ const SECRET: &str = "S3CR3T";
 /// A valid value for a required option where the kind alone does not tell one: `(connector, option) -> value`.
 pub type Samples = fn(&str, &str) -> Option<&'static str>;
 
+/// A column that an option of columns goes with.
+pub struct ColumnSample {
+    /// Its type.
+    pub ty: &'static str,
+    /// A valid value, where the kind alone does not tell one.
+    pub value: Option<&'static str>,
+    /// Other options the column must have then.
+    pub with: &'static [(&'static str, &'static str)],
+}
+
+/// For each option of columns: `(connector, option) -> sample`.
+pub type ColumnSamples = fn(&str, &str) -> ColumnSample;
+
 /// A section in the making: its key and its lines, each a key and a value as YAML.
 #[derive(Clone)]
 struct Part {
     key: &'static str,
     lines: Vec<(String, String)>,
-    schema: bool,
+    /// The type of the column `a`.
+    schema: Option<&'static str>,
 }
 
 #[derive(Clone)]
@@ -35,8 +49,8 @@ impl Document {
             for (key, value) in &part.lines {
                 text += &format!("{indent}{key}: {value}\n");
             }
-            if part.schema {
-                text += "  schema:\n    a: STRING\n";
+            if let Some(ty) = part.schema {
+                text += &format!("  schema:\n    a: {ty}\n");
             }
         }
         text
@@ -57,7 +71,7 @@ impl Document {
             if part.key == part_key {
                 return (at, 0);
             }
-            line += if part.schema { 2 } else { 0 };
+            line += if part.schema.is_some() { 2 } else { 0 };
         }
         panic!("no {part_key}")
     }
@@ -89,6 +103,7 @@ fn sample(kind: OptionKind) -> String {
         OptionKind::Path => "p".into(),
         OptionKind::Character => "','".into(),
         OptionKind::Size => "1mb".into(),
+        OptionKind::Number | OptionKind::Share => "1".into(),
         OptionKind::Backoff => "1s..2s".into(),
     }
 }
@@ -118,6 +133,8 @@ fn refused(kind: OptionKind) -> Vec<String> {
         OptionKind::Choice { .. } => all.push("zzzzzz".into()),
         OptionKind::Character => all.push("'||'".into()),
         OptionKind::Size => all.extend(["big".into(), "-1".into()]),
+        OptionKind::Number => all.extend(["many".into(), "0x1".into(), "1e9999".into()]),
+        OptionKind::Share => all.extend(["half".into(), "1.1".into(), "-0.1".into()]),
         OptionKind::Backoff => all.extend(["1s".into(), "2s..1s".into()]),
     }
     all
@@ -145,7 +162,7 @@ fn document(
         lines.extend(format.or(first).map(|format| ("format".to_owned(), format.to_owned())));
         let required = tables.options.options.iter().filter(|spec| spec.required);
         lines.extend(required.map(|spec| (spec.name.to_owned(), valid(connector.name, spec, samples))));
-        Part { key: role.name(), lines, schema: role == Role::Source }
+        Part { key: role.name(), lines, schema: (role == Role::Source).then_some("STRING") }
     };
     let other = |role: Role| {
         let has = |c: &&&'static ConnectorTables| match role {
@@ -154,7 +171,7 @@ fn document(
         };
         registry.connectors.iter().find(has).expect("each role has a connector")
     };
-    let mut parts = vec![Part { key: "", lines: vec![("name".into(), "p".into())], schema: false }];
+    let mut parts = vec![Part { key: "", lines: vec![("name".into(), "p".into())], schema: None }];
     parts.extend(match role {
         Role::Source => [part(role, connector, format), part(Role::Sink, other(Role::Sink), None)],
         Role::Sink => [part(Role::Source, other(Role::Source), None), part(role, connector, format)],
@@ -162,7 +179,7 @@ fn document(
     parts.extend(["checkpoint", "restart", "batch", "credits"].map(|key| {
         let table = sections::SECTIONS.iter().find(|table| table.name == key).expect("a section");
         let lines = table.options.iter().map(|spec| (spec.name.to_owned(), sample(spec.kind))).collect();
-        Part { key, lines, schema: false }
+        Part { key, lines, schema: None }
     }));
     Document(parts)
 }
@@ -172,13 +189,17 @@ fn valid(connector: &str, spec: &OptionSpec, samples: Samples) -> String {
 }
 
 /// Runs every case over every table of the registry; answers how many cases there were.
-pub fn every_option_is_guarded(registry: &Registry, samples: Samples) -> usize {
+pub fn every_option_is_guarded(registry: &Registry, samples: Samples, column_samples: ColumnSamples) -> usize {
     let mut cases = 0;
     for connector in registry.connectors {
         for (role, tables) in [(Role::Source, &connector.source), (Role::Sink, &connector.sink)] {
             let Some(tables) = tables else { continue };
             let base = document(registry, role, connector, None, samples);
             cases += table_is_guarded(&base, role.name(), connector.name, tables.options, registry, samples);
+            for spec in tables.columns.iter().flat_map(|table| table.options) {
+                let sample = column_samples(connector.name, spec.name);
+                cases += column_option_is_guarded(&base, role.name(), spec, &sample, tables.columns, registry);
+            }
             for format in tables.format.choices() {
                 let base = document(registry, role, connector, Some(format), samples);
                 let table = registry.format(format).unwrap_or_else(|| panic!("no format {format}")).options;
@@ -211,19 +232,56 @@ fn table_is_guarded(
     assert!(loaded.definition.is_some(), "{}\n{}", base.text(), loaded.report.render(Style::Plain));
     let mut cases = 0;
     for spec in table.options {
-        let case = Case { base, part, spec, registry, good: valid(connector, spec, samples) };
+        let good = valid(connector, spec, samples);
+        let case = Case { base, part, stem: "", name: spec.name.to_owned(), spec, registry, good };
         cases += case.misspelt() + case.wrong() + case.absent() + case.secret();
-        if let Some(default) = spec.default {
-            assert!(spec.kind.parse(default).is_ok(), "the default of {} is not valid", spec.name);
-        }
-        assert!(!spec.doc.is_empty(), "{} is not documented", spec.name);
+        is_documented(spec);
     }
     cases
+}
+
+fn is_documented(spec: &OptionSpec) {
+    if let Some(default) = spec.default {
+        assert!(spec.kind.parse(default).is_ok(), "the default of {} is not valid", spec.name);
+    }
+    assert!(!spec.doc.is_empty(), "{} is not documented", spec.name);
+}
+
+/// The same for an option that each column may have; and its column misspelt.
+fn column_option_is_guarded(
+    base: &Document,
+    part: &str,
+    spec: &'static OptionSpec,
+    sample: &ColumnSample,
+    table: Option<&'static OptionTable>,
+    registry: &Registry,
+) -> usize {
+    let table = table.expect("it has such options").name;
+    let mut base = base.clone();
+    let section = base.0.iter_mut().find(|section| section.key == part).expect("the part is there");
+    section.schema = Some(sample.ty);
+    section.lines.extend(sample.with.iter().map(|(option, value)| (format!("{table}.a.{option}"), (*value).into())));
+    let stem = format!("{table}.a.");
+    let (name, good) = (format!("{stem}{}", spec.name), sample.value.map_or_else(|| sample_of(spec), str::to_owned));
+    let valid = base.with(part, &name, Some((&name, &good)));
+    let loaded = load(&valid, registry);
+    assert!(loaded.definition.is_some(), "{}\n{}", valid.text(), loaded.report.render(Style::Plain));
+    is_documented(spec);
+    let case = Case { base: &base, part, stem: &stem, name, spec, registry, good };
+    case.misspelt() + case.wrong() + case.secret() + case.misspelt_around(table)
+}
+
+fn sample_of(spec: &OptionSpec) -> String {
+    sample(spec.kind)
 }
 
 struct Case<'a> {
     base: &'a Document,
     part: &'a str,
+    /// What stands before the option's own name.
+    stem: &'a str,
+    /// The whole key.
+    name: String,
     spec: &'static OptionSpec,
     registry: &'a Registry,
     good: String,
@@ -247,25 +305,40 @@ impl Case<'_> {
     }
 
     fn misspelt(&self) -> usize {
-        let name = self.spec.name;
+        let (name, stem) = (self.spec.name, self.stem);
         let mut twisted: Vec<char> = name.chars().collect();
         let middle = twisted.len() / 2;
         twisted.swap(middle, middle - 1);
         let spellings = [format!("{name}s"), twisted.into_iter().collect(), name[..name.len() - 1].to_owned()];
         let mut cases = 0;
         for spelling in spellings.iter().filter(|spelling| *spelling != name) {
-            let document = self.base.with(self.part, name, Some((spelling, &self.good)));
-            let diagnostic = self.only(&document);
-            let (_, line) = document.lines_of(self.part, spelling);
-            assert_eq!(diagnostic.place(), Some((line, self.indent() + 1)), "{spelling}: {diagnostic}");
-            assert_eq!(diagnostic.nearest.as_deref(), Some(name), "{spelling}: {diagnostic}");
+            self.is_meant(&format!("{stem}{spelling}"));
             cases += 1;
         }
         cases
     }
 
+    /// The key is an error, and the right one is suggested.
+    fn is_meant(&self, spelling: &str) {
+        let document = self.base.with(self.part, &self.name, Some((spelling, &self.good)));
+        let diagnostic = self.only(&document);
+        let (_, line) = document.lines_of(self.part, spelling);
+        assert_eq!(diagnostic.place(), Some((line, self.indent() + 1)), "{spelling}: {diagnostic}");
+        assert_eq!(diagnostic.nearest.as_deref(), Some(&*self.name), "{spelling}: {diagnostic}");
+    }
+
+    /// Misspelt in what stands before the option: the table's name and the column's.
+    fn misspelt_around(&self, table: &str) -> usize {
+        let option = self.spec.name;
+        for spelling in [format!("{table}.A.{option}"), format!("{table}x.a.{option}"), format!("{table}.A.{option}s")]
+        {
+            self.is_meant(&spelling);
+        }
+        3
+    }
+
     fn wrong(&self) -> usize {
-        let name = self.spec.name;
+        let name = self.name.as_str();
         let values = refused(self.spec.kind);
         for value in &values {
             let document = self.base.with(self.part, name, Some((name, value)));
@@ -304,7 +377,7 @@ impl Case<'_> {
         if !self.spec.secret {
             return 0;
         }
-        let name = self.spec.name;
+        let name = self.name.as_str();
         let misspelt = format!("{name}s");
         let list = format!("[{SECRET}]");
         let commented = format!("[x] # {SECRET}");

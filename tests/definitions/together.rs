@@ -141,3 +141,13 @@ fn a_broken_definition_has_a_name_to_be_shown_under() {
     fs::write(&odd, "][").unwrap();
     assert_eq!(connectors::load(&[odd], &environment())[0].name.as_str(), "mes-donn-es");
 }
+
+#[test]
+fn rows_that_are_made_up_are_not_taken_from_anyone() {
+    let dir = tempfile::tempdir().unwrap();
+    let one = |name: &str| {
+        format!("name: {name}\nsource: {{ connector: datagen, schema: {{ a: INT }} }}\nsink: {{ connector: print }}\n")
+    };
+    let loaded = load(dir.path(), &["a", "b"].map(one));
+    assert!(loaded.iter().all(|one| one.plan.is_some()), "{:?}", told(&loaded, dir.path()));
+}

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeSet, fs, io, os::unix::fs::MetadataExt, path::Path};
 
-use fail::fail_point;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::{
@@ -12,6 +11,7 @@ use super::{
 use crate::{
     connector::{Fate, SinkContext},
     model::{Fault, FaultKind, Token},
+    telemetry::fail_point,
 };
 
 /// Moves every file of a token into its target, and makes that durable. Idempotent: a staged file that is gone was

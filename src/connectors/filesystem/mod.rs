@@ -44,6 +44,7 @@ pub static TABLES: ConnectorTables = ConnectorTables {
     source: None,
     sink: Some(RoleTables {
         options: &TABLE,
+        columns: None,
         format: FormatUse::Required(formats::NAMES),
         metadata: &[],
         check: no_check,

@@ -9,7 +9,6 @@ use std::{
 
 use arrow_array::RecordBatch;
 use async_trait::async_trait;
-use fail::fail_point;
 use tokio::task::spawn_blocking;
 
 use super::{
@@ -21,6 +20,7 @@ use crate::{
     connector::{Fate, RowReject, Sink, SinkContext},
     formats::Encoder,
     model::{Epoch, Fault, FaultKind, Mend, SinkIdentity, Token},
+    telemetry::{fail_point, work_as_here},
 };
 
 /// Rows are handed to the system in pieces of at least this many bytes.
@@ -126,7 +126,7 @@ fn of(sink: &SinkIdentity, tokens: &[Token]) -> Result<Vec<Token>, Fault> {
 
 /// Runs what blocks where that is allowed.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Fault> + Send + 'static) -> Result<T, Fault> {
-    spawn_blocking(work).await.unwrap_or_else(|error| {
+    spawn_blocking(work_as_here(work)).await.unwrap_or_else(|error| {
         Err(Fault::restart(FaultKind::Bug, "the filesystem sink's blocking work ended").because(error))
     })
 }

@@ -6,13 +6,14 @@ use async_trait::async_trait;
 use url::Url;
 
 use super::{
-    body::{self, BodyEncoding, Expected},
-    client::{Client, Credentials, Received},
+    body::{BodyEncoding, Expected},
+    client::{Client, Credentials, Received, longest_call},
+    envelope::{self, TopicEnvelope},
     options,
     wire::{self, Delivery},
 };
 use crate::{
-    connector::{Acknowledged, Acknowledger, Opened, QueueFacts, Reader, Source},
+    connector::{Acknowledged, Acknowledger, Opened, Polled, QueueFacts, Reader, Source},
     definition::{At, Diagnostic, Endpoint, Options},
     model::{Body, Fault, FaultKind, LaneId, Message, MetaValue, Receipt, SourceIdentity},
 };
@@ -36,6 +37,7 @@ struct Settings {
     batch_size: usize,
     wait_seconds: u32,
     start_ms: i64,
+    envelope: TopicEnvelope,
     encoding: BodyEncoding,
 }
 
@@ -52,11 +54,18 @@ impl MnsSource {
             "plain" => BodyEncoding::Plain,
             _ => BodyEncoding::Auto(Expected::of_format(format)),
         };
+        let envelope = match options.text(&options::TOPIC_ENVELOPE) {
+            "none" => TopicEnvelope::None,
+            "xml" => TopicEnvelope::Xml,
+            "json" => TopicEnvelope::Json,
+            _ => TopicEnvelope::Auto,
+        };
         let settings = Settings {
             queue: options.text(&options::QUEUE_NAME).to_owned(),
             batch_size: usize::try_from(options.integer(&options::BATCH_SIZE)).unwrap_or(1),
             wait_seconds: u32::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(wire::LONGEST_WAIT_SECONDS),
             start_ms: options.integer(&options::START_TIME_MS),
+            envelope,
             encoding,
         };
         Ok(Self {
@@ -73,7 +82,7 @@ impl MnsSource {
         })
     }
 
-    /// Whether bodies are OSS notifications, to go through [`super::oss::flatten`] before the format.
+    /// Whether bodies are OSS notifications, to go through [`super::oss::OssDecoder`].
     pub fn flattens(options: &Options) -> bool {
         options.text(&options::MESSAGE_TYPE) == "OSS"
     }
@@ -135,7 +144,7 @@ impl Source for MnsSource {
         SourceIdentity(format!("mns {} {}", normalised(&self.endpoint), self.settings.queue))
     }
 
-    async fn open(&self, _lane: &LaneId) -> Result<Opened, Fault> {
+    async fn open(&self, _lane: &LaneId, _: Option<u64>) -> Result<Opened, Fault> {
         let client = Client::new(self.endpoint.as_str(), self.credentials.clone())?;
         let attributes = client.queue_attributes(&self.settings.queue).await?;
         let seconds = |value: Option<u32>| value.map(|seconds| Duration::from_secs(seconds.into()));
@@ -155,12 +164,17 @@ impl Source for MnsSource {
             reader: Arc::new(reader),
             acknowledger: Arc::new(acknowledger),
             concurrency: self.concurrency,
+            position: None,
             facts,
         })
     }
 
     async fn lanes(&self) -> Result<Vec<LaneId>, Fault> {
         Ok(vec![the_lane()])
+    }
+
+    fn patience(&self) -> Duration {
+        longest_call(Duration::ZERO)
     }
 }
 
@@ -172,10 +186,15 @@ struct MnsReader {
 
 #[async_trait]
 impl Reader for MnsReader {
-    async fn poll(&self) -> Result<Vec<Message>, Fault> {
+    async fn poll(&self) -> Result<Polled, Fault> {
         let Settings { queue, batch_size, wait_seconds, .. } = &self.settings;
         let Received { messages, answered_ms } = self.client.receive(queue, *batch_size, *wait_seconds).await?;
-        messages.into_iter().map(|delivery| self.message(delivery, answered_ms)).collect()
+        let messages = messages.into_iter().map(|delivery| self.message(delivery, answered_ms));
+        Ok(messages.collect::<Result<Vec<_>, _>>()?.into())
+    }
+
+    fn patience(&self) -> Duration {
+        longest_call(Duration::from_secs(self.settings.wait_seconds.into()))
     }
 }
 
@@ -199,7 +218,7 @@ impl MnsReader {
         let body = if start >= 0 && delivery.enqueue_ms < start {
             Body::Filtered(options::START_TIME_MS.name)
         } else {
-            body::decode(self.settings.encoding, delivery.body)
+            envelope::payload(self.settings.envelope, self.settings.encoding, delivery.body)
         };
         let receipt = Receipt {
             handle: handle.into(),
@@ -276,6 +295,10 @@ impl Acknowledger for MnsAcknowledger {
             dequeue_count: receipt.dequeue_count,
             invisible_for: Duration::from_secs(seconds.into()),
         }))
+    }
+
+    fn patience(&self) -> Duration {
+        longest_call(Duration::ZERO)
     }
 }
 

@@ -24,7 +24,7 @@ pub static TABLE: OptionTable = OptionTable { name: "print", options: &[] };
 pub static TABLES: ConnectorTables = ConnectorTables {
     name: "print",
     source: None,
-    sink: Some(RoleTables { options: &TABLE, format: FormatUse::Never, metadata: &[], check: no_check }),
+    sink: Some(RoleTables { options: &TABLE, columns: None, format: FormatUse::Never, metadata: &[], check: no_check }),
 };
 
 /// Prints rows, a line each; a batch is written in one piece, so lines of several pipelines do not mix.

@@ -2,24 +2,29 @@
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
 use actix::prelude::*;
-use arrow_array::{RecordBatch, cast::AsArray, types::Int64Type};
 use async_trait::async_trait;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::service::Service;
+use super::{
+    recording::{Recording, sink_identity},
+    service::Service,
+};
 use crate::{
-    connector::{Acknowledged, Acknowledger, Opened, QueueFacts, Reader, RowReject, Sink, Source},
+    connector::{Acknowledged, Acknowledger, Opened, Polled, QueueFacts, Reader, Sink, Source},
     connectors::{Plan, RowShape},
-    definition::{CheckpointDefinition, OnError, RestartDefinition},
+    definition::{CheckpointDefinition, Digest, OnError, RestartDefinition},
     formats::{Decoded, Decoder},
     model::{
-        Body, Column, ColumnType, CreditLimits, Epoch, Fault, FaultKind, LaneId, Message as SourceMessage,
-        PipelineName, Receipt, RowsBuilder, Scalar, Schema, SinkIdentity, Slot, SourceIdentity, Token,
+        Body, Column, ColumnType, CreditLimits, Fault, FaultKind, LaneId, Message as SourceMessage, PipelineName,
+        Receipt, RowsBuilder, Scalar, Schema, Slot, SourceIdentity,
     },
     pipeline::{Controls, Event, Report, Reporter, Seed},
     state::StateDir,
@@ -37,7 +42,13 @@ pub struct World {
 pub struct State {
     /// In place of the script.
     pub service: Option<Service>,
-    polls: VecDeque<Scripted<Vec<SourceMessage>>>,
+    /// In place of the script: what comes after a position.
+    pub rows_from: Option<fn(u64) -> Polled>,
+    /// Where the source was opened, each time.
+    pub opened: Vec<Option<u64>>,
+    /// Rows the sink refuses.
+    pub refused: Vec<i64>,
+    polls: VecDeque<Scripted<Polled>>,
     /// Polls under way or answered.
     pub polled: usize,
     /// What becomes of the next deletes; after these, each is confirmed.
@@ -49,13 +60,15 @@ pub struct State {
     pub extended: usize,
     /// Faults of the next calls of the sink, by the name of the call.
     pub faults: HashMap<&'static str, VecDeque<Fault>>,
-    /// What holds up the next calls of the sink, by the name of the call.
+    /// What holds up the next calls of the sink, and `open` of the source, by the name of the call.
     pub gates: HashMap<&'static str, VecDeque<oneshot::Receiver<()>>>,
     /// Rows taken and not yet prepared.
     pub open: Vec<i64>,
     /// Rows committed.
     pub committed: Vec<i64>,
-    tokens: HashSet<String>,
+    pub tokens: HashSet<String>,
+    /// The next sink that is dropped panics.
+    pub panics_when_dropped: bool,
 }
 
 /// An answer, and what it waits for.
@@ -88,7 +101,11 @@ impl World {
     }
 
     /// The next poll to begin gets this.
-    pub fn poll(&self, scripted: Scripted<Vec<SourceMessage>>) {
+    pub fn poll(&self, Scripted { gate, answer }: Scripted<Vec<SourceMessage>>) {
+        self.push(Scripted { gate, answer: answer.map(Polled::from) });
+    }
+
+    pub fn push(&self, scripted: Scripted<Polled>) {
         self.state().polls.push_back(scripted);
         self.polls.notify_one();
     }
@@ -103,14 +120,18 @@ impl World {
         rows
     }
 
-    async fn sink_call(&self, call: &'static str) -> Result<(), Fault> {
-        if self.state().service.as_mut().is_some_and(|service| service.chance(100)) {
-            return Err(Fault::restart(FaultKind::Sink, "a broken sink"));
-        }
+    async fn gate(&self, call: &'static str) {
         let gate = self.state().gates.get_mut(call).and_then(VecDeque::pop_front);
         if let Some(gate) = gate {
             let _opened_or_dropped = gate.await;
         }
+    }
+
+    pub async fn sink_call(&self, call: &'static str) -> Result<(), Fault> {
+        if self.state().service.as_mut().is_some_and(|service| service.chance(100)) {
+            return Err(Fault::restart(FaultKind::Sink, "a broken sink"));
+        }
+        self.gate(call).await;
         let fault = self.state().faults.get_mut(call).and_then(VecDeque::pop_front);
         fault.map_or(Ok(()), Err)
     }
@@ -135,7 +156,7 @@ pub fn with_body(n: i64, visible: i64, body: &str) -> SourceMessage {
     }
 }
 
-struct Script(Arc<World>, Setup);
+struct Script(Arc<World>, Setup, AtomicU64);
 
 #[async_trait]
 impl Source for Script {
@@ -143,10 +164,14 @@ impl Source for Script {
         SourceIdentity("script".to_owned())
     }
 
-    async fn open(&self, _: &LaneId) -> Result<Opened, Fault> {
-        let link = || Arc::new(Script(Arc::clone(&self.0), self.1));
+    async fn open(&self, _: &LaneId, resume: Option<u64>) -> Result<Opened, Fault> {
+        self.0.gate("open").await;
+        self.0.state().opened.push(resume);
+        let position = resume.unwrap_or(0);
+        let link = || Arc::new(Script(Arc::clone(&self.0), self.1, position.into()));
+        let position = self.1.positions.then_some(position);
         let facts = QueueFacts { visibility_timeout: Some(self.1.visibility), retention: None };
-        Ok(Opened { reader: link(), acknowledger: link(), concurrency: self.1.concurrency, facts })
+        Ok(Opened { reader: link(), acknowledger: link(), concurrency: self.1.concurrency, position, facts })
     }
 
     async fn lanes(&self) -> Result<Vec<LaneId>, Fault> {
@@ -156,12 +181,19 @@ impl Source for Script {
 
 #[async_trait]
 impl Reader for Script {
-    async fn poll(&self) -> Result<Vec<SourceMessage>, Fault> {
+    async fn poll(&self) -> Result<Polled, Fault> {
         self.0.state().polled += 1;
         let served = self.0.state().service.as_mut().map(Service::receive);
         if let Some((messages, pause)) = served {
             tokio::time::sleep(pause).await;
-            return Ok(messages);
+            return Ok(messages.into());
+        }
+        let rows_from = self.0.state().rows_from;
+        if let Some(rows_from) = rows_from {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            let polled = rows_from(self.2.load(Ordering::Relaxed));
+            self.2.store(polled.position.unwrap(), Ordering::Relaxed);
+            return Ok(polled);
         }
         loop {
             let next = self.0.state().polls.pop_front();
@@ -170,6 +202,10 @@ impl Reader for Script {
                 None => self.0.polls.notified().await,
             }
         }
+    }
+
+    fn patience(&self) -> Duration {
+        self.1.patience
     }
 }
 
@@ -233,62 +269,22 @@ impl Decoder for Numbers {
     }
 }
 
-/// Two phases: a token holds its epoch and the rows.
-struct Recording(Arc<World>);
-
-fn sink_identity() -> SinkIdentity {
-    SinkIdentity { connector: "recording".to_owned(), target: "here".to_owned() }
-}
-
-#[async_trait]
-impl Sink for Recording {
-    fn identity(&self) -> SinkIdentity {
-        sink_identity()
-    }
-
-    async fn recover(&mut self, tokens: &[Token]) -> Result<(), Fault> {
-        self.0.sink_call("recover").await?;
-        self.0.state().open.clear();
-        for token in tokens {
-            self.commit(token).await?;
-        }
-        Ok(())
-    }
-
-    async fn write(&mut self, rows: &RecordBatch) -> Result<Vec<RowReject>, Fault> {
-        self.0.sink_call("write").await?;
-        self.0.state().open.extend(rows.column(0).as_primitive::<Int64Type>().values());
-        Ok(Vec::new())
-    }
-
-    async fn prepare(&mut self, epoch: Epoch) -> Result<Option<Token>, Fault> {
-        self.0.sink_call("prepare").await?;
-        let rows = std::mem::take(&mut self.0.state().open);
-        let content = serde_json::to_string(&(epoch, &rows)).unwrap();
-        Ok((!rows.is_empty()).then(|| Token { sink: sink_identity(), content }))
-    }
-
-    async fn commit(&mut self, token: &Token) -> Result<(), Fault> {
-        self.0.sink_call("commit").await?;
-        let (_, rows): (Epoch, Vec<i64>) = serde_json::from_str(&token.content).unwrap();
-        let mut state = self.0.state();
-        if state.tokens.insert(token.content.clone()) {
-            state.committed.extend(rows);
-        }
-        Ok(())
-    }
-}
-
 /// What differs from test to test.
 #[derive(Clone, Copy)]
 pub struct Setup {
     pub interval: Duration,
     pub timeout: Duration,
+    /// How long a poll may wait for messages.
+    pub patience: Duration,
     pub limit: usize,
     pub concurrency: usize,
     pub visibility: Duration,
     pub credits: CreditLimits,
     pub on_error: OnError,
+    /// Whether the lane has positions.
+    pub positions: bool,
+    /// `restart.max`
+    pub restarts: u32,
 }
 
 impl Default for Setup {
@@ -297,11 +293,14 @@ impl Default for Setup {
         Self {
             interval: Duration::from_secs(3600),
             timeout: Duration::from_secs(60),
+            patience: Duration::from_secs(3600),
             limit: 10_000,
             concurrency: 2,
             visibility: Duration::from_millis(1),
             credits: CreditLimits::default(),
             on_error: OnError::Fail,
+            positions: false,
+            restarts: 0,
         }
     }
 }
@@ -345,13 +344,22 @@ impl Rig {
     }
 
     pub fn plan(&self) -> Plan {
+        self.plan_of("p", &self.world)
+    }
+
+    /// The plan of a pipeline in another world.
+    pub fn plan_of(&self, name: &str, world: &Arc<World>) -> Plan {
         let ty = ColumnType::parse("BIGINT").unwrap();
         let schema = Schema { columns: vec![Column { name: "n".to_owned(), ty, metadata: None, is_virtual: false }] };
-        let (source, sink, setup) = (Arc::clone(&self.world), Arc::clone(&self.world), self.setup);
+        let (source, sink, setup) = (Arc::clone(world), Arc::clone(world), self.setup);
         Plan {
-            name: PipelineName::new("p").unwrap(),
+            name: PipelineName::new(name).unwrap(),
+            definition: Digest::of(name),
+            claims: Vec::new(),
             source_identity: SourceIdentity("script".to_owned()),
-            source: Arc::new(move || Ok(Arc::new(Script(Arc::clone(&source), setup)) as Arc<dyn Source>)),
+            source: Arc::new(move || {
+                Ok(Arc::new(Script(Arc::clone(&source), setup, AtomicU64::new(0))) as Arc<dyn Source>)
+            }),
             decoder: Arc::new(|| Ok(Box::new(Numbers) as Box<dyn Decoder>)),
             shape: RowShape::new(schema.to_arrow()),
             schema: Arc::new(schema),
@@ -364,10 +372,10 @@ impl Rig {
                 max_unacknowledged: setup.limit,
             },
             restart: RestartDefinition {
-                max: 0,
+                max: setup.restarts,
                 within: Duration::from_secs(60),
-                backoff_min: Duration::from_secs(1),
-                backoff_max: Duration::from_secs(1),
+                backoff_min: Duration::from_millis(10),
+                backoff_max: Duration::from_millis(10),
             },
             on_error: setup.on_error,
             batch_rows: 256,
@@ -380,9 +388,21 @@ impl Rig {
         self.try_open().await.unwrap_or_else(|fault| panic!("{fault}"))
     }
 
-    /// The same, or why it does not.
     pub async fn try_open(&self) -> Result<Running, Fault> {
-        let (send, mut events) = mpsc::unbounded_channel();
+        let mut events = self.start();
+        loop {
+            match next(&mut events).await {
+                Event::Running(controls) => return Ok(Running { controls, events }),
+                Event::Fault { fault, .. } => return Err(fault),
+                Event::Finished => panic!("it has finished"),
+                _ => {}
+            }
+        }
+    }
+
+    /// Begins to open a generation.
+    pub fn start(&self) -> mpsc::UnboundedReceiver<Event> {
+        let (send, events) = mpsc::unbounded_channel();
         let reporter = Reporter { to: Listener(send).start().recipient(), slot: Slot(1), attempt: 1 };
         let seed = Seed {
             plan: Arc::new(self.plan()),
@@ -392,17 +412,11 @@ impl Rig {
             reporter,
         };
         actix::spawn(crate::pipeline::open(seed));
-        loop {
-            match next(&mut events).await {
-                Event::Running(controls) => return Ok(Running { controls, events }),
-                Event::Fault { fault, .. } => return Err(fault),
-                _ => {}
-            }
-        }
+        events
     }
 }
 
-async fn next(events: &mut mpsc::UnboundedReceiver<Event>) -> Event {
+pub async fn next(events: &mut mpsc::UnboundedReceiver<Event>) -> Event {
     let event = tokio::time::timeout(SOON, events.recv()).await;
     event.expect("an event in time").expect("the generation can still report")
 }

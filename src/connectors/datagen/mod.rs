@@ -1,0 +1,36 @@
+//! `datagen`: rows made up, as Flink's connector of this name makes them, but so that each can be made again: row n
+//! is a function of the seed and n.
+//!
+//! The reader paces: one of its messages stands for a stretch of rows, `from..to`, and its position is the next row.
+//! The decoder makes the rows. So they cost nothing before they are wanted, and nothing is parsed.
+
+mod decoder;
+mod fields;
+mod generate;
+mod options;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub use decoder::GeneratingDecoder;
+pub use options::{COLUMNS, TABLE};
+pub use source::DatagenSource;
+
+use crate::definition::{ConnectorTables, Diagnostic, Endpoint, FormatUse, RoleTables};
+
+/// The connector's line in the table.
+pub static TABLES: ConnectorTables = ConnectorTables {
+    name: "datagen",
+    source: Some(RoleTables {
+        options: &TABLE,
+        columns: Some(&COLUMNS),
+        format: FormatUse::Never,
+        metadata: &[],
+        check,
+    }),
+    sink: None,
+};
+
+fn check(endpoint: &Endpoint) -> Vec<Diagnostic> {
+    fields::read(endpoint).1
+}
