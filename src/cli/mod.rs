@@ -3,6 +3,7 @@
 pub mod check;
 mod client;
 mod demo;
+pub mod describe;
 pub mod emulator;
 mod exit;
 #[cfg(feature = "failpoints")]
@@ -61,6 +62,8 @@ enum Verb {
     Status(status::Args),
     /// Check definitions and show every mistake, without running anything.
     Check(check::CheckArgs),
+    /// Show what connectors and formats take: options, defaults, ranges, metadata columns.
+    Describe(describe::DescribeArgs),
     /// Look at, forget or rename what pipelines have stored, while no supervisor runs.
     #[command(subcommand)]
     State(state::Verb),
@@ -104,6 +107,7 @@ pub fn main() -> Exit {
         Verb::Reload(args) => uncaught(signals, || reload::run(&args)),
         Verb::Status(args) => uncaught(signals, || status::run(&args)),
         Verb::Check(args) => uncaught(signals, || check::run(&args)),
+        Verb::Describe(args) => uncaught(signals, || describe::run(&args)),
         Verb::State(verb) => uncaught(signals, || state::run(verb)),
     }
 }
