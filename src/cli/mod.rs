@@ -8,12 +8,14 @@ pub mod emulator;
 mod exit;
 #[cfg(feature = "failpoints")]
 mod failpoints;
+mod init;
 mod reload;
 mod restart;
 mod run;
 mod signals;
 mod state;
 mod status;
+mod test;
 
 use std::time::Duration;
 
@@ -64,6 +66,10 @@ enum Verb {
     Check(check::CheckArgs),
     /// Show what connectors and formats take: options, defaults, ranges, metadata columns.
     Describe(describe::DescribeArgs),
+    /// Write a definition to begin with, with a comment for every option.
+    Init(init::InitArgs),
+    /// Run the tests beside definitions: given messages, the rows they should become. Opens no source and no sink.
+    Test(test::TestArgs),
     /// Look at, forget or rename what pipelines have stored, while no supervisor runs.
     #[command(subcommand)]
     State(state::Verb),
@@ -108,6 +114,8 @@ pub fn main() -> Exit {
         Verb::Status(args) => uncaught(signals, || status::run(&args)),
         Verb::Check(args) => uncaught(signals, || check::run(&args)),
         Verb::Describe(args) => uncaught(signals, || describe::run(&args)),
+        Verb::Init(args) => uncaught(signals, || init::run(&args)),
+        Verb::Test(args) => uncaught(signals, || test::run(&args)),
         Verb::State(verb) => uncaught(signals, || state::run(verb)),
     }
 }

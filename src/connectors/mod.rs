@@ -5,11 +5,13 @@ pub mod datagen;
 pub mod filesystem;
 mod load;
 pub mod mns;
+mod not_null;
 mod plan;
 pub mod print;
 mod resolve;
 
 pub use load::{Loaded, load};
+pub use not_null::NotNull;
 pub use plan::{Claim, Plan, RowShape};
 pub use resolve::{fate, recover_elsewhere, resolve};
 

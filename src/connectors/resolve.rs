@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use super::{
-    Plan, RowShape, blackhole, datagen, filesystem, mns,
+    NotNull, Plan, RowShape, blackhole, datagen, filesystem, mns,
     plan::{Make, MakeSink},
     print,
 };
@@ -18,6 +18,7 @@ use crate::{
 pub fn resolve(definition: &PipelineDefinition) -> Result<Plan, Box<Diagnostic>> {
     let (source_identity, source) = source(&definition.source, definition.batch_rows)?;
     let (sink_identity, sink) = sink(&definition.sink)?;
+    let sink = NotNull::between(&definition.source.schema, &definition.sink.schema).around(sink);
     Ok(Plan {
         name: definition.name.clone(),
         definition: definition.digest(),

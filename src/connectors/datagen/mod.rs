@@ -12,7 +12,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub use decoder::GeneratingDecoder;
+pub use decoder::{GeneratingDecoder, body};
 pub use options::{COLUMNS, TABLE};
 pub use source::DatagenSource;
 
@@ -33,4 +33,9 @@ pub static TABLES: ConnectorTables = ConnectorTables {
 
 fn check(endpoint: &Endpoint) -> Vec<Diagnostic> {
     fields::read(endpoint).1
+}
+
+/// How many rows a checked source of this connector makes in all; `None`: it has no end.
+pub fn bound(endpoint: &Endpoint) -> Option<u64> {
+    fields::read(endpoint).0.rows
 }

@@ -1,0 +1,131 @@
+//! The text of the definition, from the option tables.
+
+use std::fmt::Write;
+
+use super::End;
+use crate::definition::{MetadataKey, OptionKind, OptionSpec, OptionTable, Role, sections};
+
+/// A whole definition; valid once its variables are set.
+pub(super) fn definition(source: End, sink: End) -> String {
+    let mut text = String::new();
+    push(
+        &mut text,
+        format_args!(
+            "# A pipeline from `{0}` to `{1}`. What is commented out may be left out; the value is the default, or an\n\
+             # example. `queuewarden describe {0}` says more, `queuewarden check FILE` what is wrong.\n",
+            source.name, sink.name
+        ),
+    );
+    optional_at_the_top(&sections::TOP, &mut text);
+    end(source, source, &mut text);
+    end(sink, source, &mut text);
+    for table in sections::SECTIONS {
+        push(&mut text, format_args!("# {}:\n", table.name));
+        for option in table.options {
+            push(&mut text, format_args!("#   # {}\n", first_sentence(option.doc)));
+            push(&mut text, format_args!("#   {}: {}\n", option.name, value(option, table.name)));
+        }
+    }
+    text
+}
+
+/// Options of the file itself.
+fn optional_at_the_top(table: &OptionTable, text: &mut String) {
+    for option in table.options {
+        push(text, format_args!("# {}\n# {}: {}\n", first_sentence(option.doc), option.name, value(option, "my")));
+    }
+}
+
+fn end(end: End, source: End, text: &mut String) {
+    push(text, format_args!("{}:\n  connector: {}\n", end.role.name(), end.name));
+    for option in end.tables.options.options.iter().filter(|option| option.required) {
+        push(text, format_args!("  # {}\n", first_sentence(option.doc)));
+        push(text, format_args!("  {}: {}\n", option.name, value(option, end.name)));
+    }
+    if let Some(format) = end.format {
+        push(text, format_args!("  format: {}\n", format.name));
+        for option in format.options.options.iter().filter(|option| option.required) {
+            push(text, format_args!("  # {}\n", first_sentence(option.doc)));
+            push(text, format_args!("  {}: {}\n", option.name, value(option, end.name)));
+        }
+    }
+    match end.role {
+        Role::Source => schema(end, text),
+        Role::Sink => text.push_str(
+            "  # Without a `schema:` of its own the sink has the columns of the source. With one, columns are matched by\n  \
+             # position, as INSERT INTO does.\n",
+        ),
+    }
+    let tables = std::iter::once(end.tables.options).chain(end.format.map(|format| format.options));
+    for option in tables.flat_map(|table| table.options).filter(|option| !option.required) {
+        push(text, format_args!("  # {}\n", first_sentence(option.doc)));
+        push(text, format_args!("  # {}: {}\n", option.name, value(option, source.name)));
+    }
+    for option in end.tables.columns.iter().flat_map(|table| table.options) {
+        let prefix = end.tables.columns.map_or("", |table| table.name);
+        push(text, format_args!("  # {}\n", first_sentence(option.doc)));
+        push(text, format_args!("  # {prefix}.COLUMN.{}: {}\n", option.name, value(option, source.name)));
+    }
+}
+
+fn schema(end: End, text: &mut String) {
+    text.push_str("  # Columns as in CREATE TABLE, read from the body by their names.\n  schema:\n");
+    // A format that does not look into bodies has one column for all of it.
+    let columns = match end.format.map(|format| format.name) {
+        Some("raw") => &["body: STRING"][..],
+        _ => &["id: BIGINT", "name: STRING"],
+    };
+    columns.iter().for_each(|column| push(text, format_args!("    {column}\n")));
+    for MetadataKey { name, logical, nullable, doc } in end.tables.metadata {
+        let null = if *nullable { "" } else { " NOT NULL" };
+        push(text, format_args!("    # {}\n    # {name}: {logical}{null} METADATA\n", first_sentence(doc)));
+    }
+}
+
+/// What to write for an option: its default, an example, or any value it accepts. `owner`: whose it is, for the name
+/// of a secret's variable.
+fn value(option: &OptionSpec, owner: &str) -> String {
+    if let Some(given) = option.default.or(option.example) {
+        return scalar(given);
+    }
+    if option.secret {
+        let word = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric(), "_").to_ascii_uppercase();
+        return format!("${{{}_{}}}", word(owner), word(option.name));
+    }
+    scalar(&match option.kind {
+        OptionKind::Text => format!("my-{}", option.name),
+        OptionKind::Url => "http://127.0.0.1".to_owned(),
+        OptionKind::Integer { min, max } => 1_i64.clamp(min, max).to_string(),
+        OptionKind::Boolean => "false".to_owned(),
+        OptionKind::Duration { min, .. } => format!("{}ms", min.as_millis().max(1)),
+        OptionKind::Choice { values, .. } => values.first().copied().unwrap_or_default().to_owned(),
+        OptionKind::Path => "out".to_owned(),
+        OptionKind::Character => ",".to_owned(),
+        OptionKind::Size => "1mb".to_owned(),
+        OptionKind::Number => "1".to_owned(),
+        OptionKind::Share => "0".to_owned(),
+        OptionKind::Backoff => "1s..60s".to_owned(),
+    })
+}
+
+/// A value of YAML that reads as `text`: bare where that is plain to see, else in quotes.
+fn scalar(text: &str) -> String {
+    let variable = text.starts_with("${") && text.ends_with('}');
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._/:-".contains(c);
+    let word = text.starts_with(|c: char| c.is_ascii_alphanumeric()) || text.parse::<i64>().is_ok();
+    if variable || (word && text != "null" && !text.ends_with(':') && text.chars().all(plain)) {
+        return text.to_owned();
+    }
+    // What JSON quotes, YAML reads as the same.
+    serde_json::Value::from(text).to_string()
+}
+
+/// One line that says what an option is.
+fn first_sentence(doc: &str) -> &str {
+    doc.split_once(". ").map_or(doc, |(first, _)| first).trim_end_matches('.')
+}
+
+fn push(text: &mut String, piece: std::fmt::Arguments<'_>) {
+    // Writing to a String does not fail.
+    let _ = text.write_fmt(piece);
+}
