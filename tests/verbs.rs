@@ -325,3 +325,22 @@ fn init_writes_what_check_accepts_and_replaces_no_file() {
     let (code, _, err) = ask(&["init", "mnss"]);
     assert!(code == 66 && err.contains("did you mean `mns`?"), "{err}");
 }
+
+/// What stands in the README between two texts, the first of them included.
+fn in_readme<'a>(readme: &'a str, from: &str, to: &str) -> &'a str {
+    let start = readme.find(from).unwrap_or_else(|| panic!("README.md has no {from:?}"));
+    readme[start..].split(to).next().unwrap()
+}
+
+#[test]
+fn the_test_that_the_readme_shows_passes_and_fails_as_it_says() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let definition = in_readme(&readme, "name: orders\nsource:", "```");
+    let test = in_readme(&readme, "cases:\n  - name: an order", "```");
+    let tested = Tested::new(definition, test);
+    assert_eq!(tested.run().0, 0, "{}", tested.run().1);
+    let (code, out, _) = Tested::new(definition, &test.replace("customer: Ada,", "customer: Eve,")).run();
+    let shown = in_readme(&readme, ".test.yaml:2:5: an order becomes a row", "```");
+    assert_eq!(code, 2);
+    assert!(out.contains(shown), "{out}\nis not\n{shown}");
+}
