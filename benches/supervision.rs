@@ -24,7 +24,7 @@ use queuewarden::{
     definition::{Environment, discover},
     model::{Epoch, Fault, SinkIdentity, Token},
     state::StateDir,
-    supervisor::{self, Handle, Member, Settings},
+    supervisor::{self, Handle, Hangs, Member, Settings},
     telemetry::Metrics,
 };
 
@@ -237,6 +237,7 @@ fn rates(shake: bool) -> (f64, f64, u64) {
             load: Arc::new(|| Err("definitions are not read again".to_owned())),
             threads: 1,
             shutdown_deadline: Duration::from_secs(10),
+            hangs: Hangs::default(),
             store: state.store(),
             incarnation: state.incarnation().to_owned(),
             metrics: Arc::new(Metrics::new().unwrap()),

@@ -54,6 +54,7 @@ fn options(endpoint: &str, changes: &[(&str, OptionValue)]) -> Options {
         ("startTimeMs", OptionValue::Integer(-1)),
         ("receive.concurrency", OptionValue::Integer(1)),
         ("bodyEncoding", text("auto")),
+        ("topicEnvelope", text("auto")),
         ("visibility.extension", OptionValue::Boolean(true)),
     ];
     for (name, value) in defaults.iter().chain(changes) {

@@ -16,6 +16,7 @@ use queuewarden::{
         Exit,
         describe::markdown::{self, cell},
     },
+    emulator::SWITCHES,
     supervisor::State,
     telemetry::{METRIC_DOCS, Metrics},
 };
@@ -38,10 +39,19 @@ fn metric_table() -> String {
     text
 }
 
+fn switch_table() -> String {
+    let mut text = String::from("| switch | takes | what happens |\n|---|---|---|\n");
+    for switch in &SWITCHES {
+        writeln!(text, "| `{}` | {} | {} |", switch.name, switch.takes(), cell(switch.doc)).unwrap();
+    }
+    text
+}
+
 /// Every table there must be, by what its marker says.
 fn tables() -> Vec<(String, String)> {
     let mut tables = markdown::tables();
     tables.push(("metrics".to_owned(), metric_table()));
+    tables.push(("switches".to_owned(), switch_table()));
     tables
 }
 
@@ -76,7 +86,9 @@ fn the_tables_of_the_readme_are_those_of_the_program() {
 fn every_table_marker_of_the_readme_is_checked() {
     let known: BTreeSet<String> = tables().into_iter().map(|(marker, _)| format!("<!-- {marker} -->")).collect();
     let text = readme();
-    let markers = text.lines().filter(|line| line.starts_with("<!-- options") || line.starts_with("<!-- metadata"));
+    let markers = text.lines().filter(|line| {
+        ["<!-- options", "<!-- metadata", "<!-- switches"].iter().any(|marker| line.starts_with(marker))
+    });
     let unknown: Vec<_> = markers.filter(|marker| !known.contains(*marker)).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
 }

@@ -163,9 +163,9 @@ fn a_missing_queue_and_a_wrong_secret_fail_at_once_or_degrade_with_the_reason() 
 fn errors_of_the_service_degrade_a_pipeline_and_lose_nothing() {
     let emulator = EmulatorProcess::start(&[
         "--fault",
-        "error-on-receive=0.4",
+        "error-on-receive=0.3",
         "--fault",
-        "error-on-delete=0.4",
+        "error-on-delete=0.3",
         "--fault",
         "lost-delete-reply=0.2",
         "--fault",
@@ -173,18 +173,28 @@ fn errors_of_the_service_degrade_a_pipeline_and_lose_nothing() {
     ]);
     let mut place = Place::new();
     let out = place.path("out");
-    send(&emulator.endpoint, "q", 4, &bodies(&one_to(400)));
+    let mut total = 200;
+    send(&emulator.endpoint, "q", 4, &bodies(&one_to(total)));
     place.define("q", &numbers(&emulator.endpoint, "q", &out, QUICK).replace("30s", "1s"));
     let mut supervisor = place.run();
-    until(SOON * 2, "the queue is empty", || (emulator.left("q") == 0).then_some(()));
-    assert!(emulator.count("q", "errors_on_receive") > 0 && emulator.count("q", "errors_on_delete") > 0);
+    until(SOON * 2, "the queue is empty, after each kind of error", || {
+        if emulator.left("q") > 0 {
+            return None;
+        }
+        let seen = emulator.count("q", "errors_on_receive") > 0 && emulator.count("q", "errors_on_delete") > 0;
+        if !seen {
+            send(&emulator.endpoint, "q", 4, &bodies(&one_to(total + 20)[total as usize..]));
+            total += 20;
+        }
+        seen.then_some(())
+    });
     let (_, metrics) = get(&supervisor.address, "/metrics").unwrap();
     assert!(
         metrics.contains("queuewarden_retries_total{kind=\"service\",operation=\"poll\",pipeline=\"q\"}"),
         "{metrics}"
     );
     assert_eq!(supervisor.stop(), 0);
-    let mut expected = one_to(400);
+    let mut expected = one_to(total);
     expected.sort();
     assert_eq!(lines(&out), expected);
 }

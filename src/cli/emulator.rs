@@ -8,7 +8,7 @@ use super::{
     Exit,
     signals::{Asks, Signals},
 };
-use crate::emulator::{AccessKey, Config, FaultFlag, start};
+use crate::emulator::{AccessKey, Config, FaultFlag, SWITCHES, start};
 
 /// Serves a local MNS from memory until SIGINT or SIGTERM.
 #[derive(Debug, Clone, Args)]
@@ -31,14 +31,25 @@ pub struct EmulatorArgs {
     /// A queue that is there from the beginning; may be given more than once
     #[arg(long = "queue", value_name = "NAME")]
     pub queues: Vec<String>,
-    /// A fault, [QUEUE:]NAME=PROBABILITY; NAME is duplicate-same-receive, duplicate-in-flight,
-    /// duplicate-before-delete, duplicate-during-delete, lost-delete-reply, error-on-receive or error-on-delete; may
-    /// be given more than once
-    #[arg(long = "fault", value_name = "FAULT")]
+    /// A switch of what goes wrong, [QUEUE:]NAME=VALUE, such as throttle=0.1 or orders:delay-ms=250; may be given more
+    /// than once
+    #[arg(long = "fault", value_name = "FAULT", long_help = fault_help())]
     pub faults: Vec<FaultFlag>,
     /// Seed of what is random in faults
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+}
+
+/// What `--help` says of switches: each with what it takes and does.
+fn fault_help() -> String {
+    let mut text = String::from(
+        "A switch of what goes wrong, [QUEUE:]NAME=VALUE, such as throttle=0.1 or orders:delay-ms=250; may be given \
+         more than once. While the emulator runs, PUT or POST to /_emulator/queues/NAME/faults sets them. There are:",
+    );
+    for switch in &SWITCHES {
+        text.push_str(&format!("\n\n{} ({}): {}", switch.name, switch.takes(), switch.doc));
+    }
+    text
 }
 
 /// A text that is never shown.
@@ -73,7 +84,7 @@ impl EmulatorArgs {
         // A queue's own flags come on top of those for all.
         for flag in &self.faults {
             if let Some(queue) = &flag.queue {
-                flag.apply(config.queue_faults.entry(queue.clone()).or_insert_with(|| config.faults.clone()));
+                flag.apply(config.queue_faults.entry(queue.clone()).or_insert(config.faults));
             }
         }
         config

@@ -77,11 +77,12 @@ fn decoder(endpoint: &Endpoint) -> Make<Box<dyn Decoder>> {
     let schema = endpoint.schema.clone();
     let options = endpoint.format.as_ref().map(|format| format.options.clone()).unwrap_or_default();
     let format = format_name(endpoint);
-    let oss = mns::MnsSource::flattens(&endpoint.options).then(|| mns::oss::TimestampStyle::of(&options));
+    let oss = mns::MnsSource::flattens(&endpoint.options)
+        .then(|| (mns::oss::TimestampStyle::of(&options), mns::oss::Events::of(&endpoint.options)));
     Arc::new(move || {
         let plain = formats::decoder(format, &schema, &options).map_err(refused)?;
         Ok(match oss {
-            Some(style) => Box::new(mns::oss::OssDecoder::new(plain, style)),
+            Some((style, events)) => Box::new(mns::oss::OssDecoder::new(plain, style, events)),
             None => plain,
         })
     })

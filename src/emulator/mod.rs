@@ -4,11 +4,15 @@
 //! live service counts roughly. Nothing survives its end.
 
 mod access;
+mod control;
 mod faults;
 mod operations;
+mod orders;
+mod page;
 mod queue;
 mod receipt;
 mod server;
+mod statistics;
 
 use std::{
     collections::BTreeMap,
@@ -21,9 +25,10 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-pub use faults::{FaultFlag, Faults, Statistics};
+pub use faults::{FaultFlag, Faults, SWITCHES, Switch, Value};
 use queue::Queue;
 use serde::Serialize;
+pub use statistics::Statistics;
 use tokio::{net::TcpListener, sync::Notify, sync::watch, task::JoinHandle};
 
 use crate::connectors::mns::wire::QueueSettings;
@@ -136,21 +141,9 @@ impl Emulator {
         }
     }
 
-    /// Changes the faults: of one queue, which may come later, or of all that have none of their own.
+    /// Sets the switches: of one queue, which may come later, or of all that have none of their own.
     pub fn set_faults(&self, queue: Option<&str>, faults: Faults) {
-        let mut all = lock(&self.state.faults);
-        match queue {
-            Some(queue) => {
-                all.1.insert(queue.to_owned(), faults.clone());
-            }
-            None => all.0 = faults.clone(),
-        }
-        let queues = self.state.queues.read().unwrap_or_else(PoisonError::into_inner);
-        for (name, cell) in queues.iter() {
-            if queue.map_or(!all.1.contains_key(name), |queue| queue == name) {
-                lock(&cell.queue).faults = faults.clone();
-            }
-        }
+        self.state.change_faults(queue, |all| *all = faults);
     }
 
     /// What every queue holds and has done.
@@ -238,7 +231,7 @@ impl State {
         let now = self.clock.now_ms();
         let faults = {
             let faults = lock(&self.faults);
-            faults.1.get(name).unwrap_or(&faults.0).clone()
+            *faults.1.get(name).unwrap_or(&faults.0)
         };
         let mut queues = self.queues.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(cell) = queues.get(name) {
@@ -250,6 +243,38 @@ impl State {
         queues
             .insert(name.to_owned(), Arc::new(QueueCell { queue, changed: Notify::new(), polls: AtomicUsize::new(0) }));
         Created::New
+    }
+
+    /// The switches of a queue, or those for all that have none of their own.
+    fn faults(&self, queue: Option<&str>) -> Faults {
+        let all = lock(&self.faults);
+        *queue.and_then(|queue| all.1.get(queue)).unwrap_or(&all.0)
+    }
+
+    /// Changes the switches of a queue, which from then on are its own, or of all that have none of their own.
+    fn change_faults(&self, queue: Option<&str>, act: impl FnOnce(&mut Faults)) {
+        let mut all = lock(&self.faults);
+        match queue {
+            Some(queue) => {
+                let for_all = all.0;
+                act(all.1.entry(queue.to_owned()).or_insert(for_all));
+            }
+            None => act(&mut all.0),
+        }
+        self.put_in_force(&all);
+    }
+
+    /// From now on a queue has the switches for all.
+    fn forget_faults(&self, queue: &str) {
+        let mut all = lock(&self.faults);
+        all.1.remove(queue);
+        self.put_in_force(&all);
+    }
+
+    fn put_in_force(&self, (for_all, own): &(Faults, BTreeMap<String, Faults>)) {
+        for (name, cell) in self.queues.read().unwrap_or_else(PoisonError::into_inner).iter() {
+            lock(&cell.queue).orders.faults = *own.get(name).unwrap_or(for_all);
+        }
     }
 
     fn report(&self) -> BTreeMap<String, QueueReport> {

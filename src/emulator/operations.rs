@@ -14,6 +14,7 @@ use tokio::{
 
 use super::{
     Created, QueueCell, State, lock,
+    orders::Refused,
     queue::{Handled, Queue},
 };
 use crate::connectors::mns::wire::{
@@ -32,12 +33,14 @@ pub(super) struct Done {
 }
 
 /// Why a request was not done.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// An error document.
     Error { status: StatusCode, code: &'static str, message: &'static str },
     /// An answer with another document of its own.
     Document(StatusCode, String),
+    /// A page of something that stands before the service and knows nothing of it.
+    Proxy(StatusCode, &'static str),
     /// No answer: the connection is closed.
     Cut,
 }
@@ -56,6 +59,16 @@ const MALFORMED_XML: Refusal =
 const MALFORMED_HANDLE: Refusal =
     Refusal::new(StatusCode::BAD_REQUEST, "ReceiptHandleError", "The receipt handle you provided is not valid.");
 const INTERNAL: Refusal = Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", "Internal error.");
+const THROTTLED: Refusal =
+    Refusal::new(StatusCode::BAD_REQUEST, "QpsLimitExceeded", "The QPS of the queue exceeds the limit.");
+const UNAVAILABLE: Refusal = Refusal::Proxy(
+    StatusCode::SERVICE_UNAVAILABLE,
+    "<html>\r\n<head><title>503 Service Temporarily Unavailable</title></head>\r\n<body>\r\n<center><h1>503 Service \
+     Temporarily Unavailable</h1></center>\r\n<hr><center>Tengine</center>\r\n</body>\r\n</html>\r\n",
+);
+/// A request whose clock is too far off.
+pub(super) const TIME_EXPIRED: Refusal =
+    Refusal::new(StatusCode::REQUEST_TIMEOUT, "TimeExpired", "The http request you sent is expired.");
 const BAD_URL: Refusal = Refusal::new(StatusCode::BAD_REQUEST, "InvalidRequestURL", "The request URL is invalid.");
 
 const fn invalid(message: &'static str) -> Refusal {
@@ -100,6 +113,24 @@ impl Query {
 
     fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    }
+}
+
+/// The queue a path is about.
+pub(super) fn queue_of(path: &str) -> Option<String> {
+    match path.trim_start_matches('/').split('/').collect::<Vec<_>>().as_slice() {
+        ["queues", name] | ["queues", name, "messages"] => Some(decoded(name)),
+        _ => None,
+    }
+}
+
+impl From<Refused> for Refusal {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Throttled => THROTTLED,
+            Refused::Unavailable => UNAVAILABLE,
+            Refused::TimeExpired => TIME_EXPIRED,
+        }
     }
 }
 
@@ -276,9 +307,11 @@ async fn receive(state: &State, cell: &QueueCell, request: &Request<'_>) -> Answ
     let (most, batch) = how_many(request)?;
     let wait = request.query.number("waitseconds", 0..=LONGEST_WAIT_SECONDS)?;
     let wait = wait.unwrap_or_else(|| lock(&cell.queue).polling_wait_seconds());
-    if lock(&cell.queue).fails_receive() {
+    if lock(&cell.queue).orders.fails_receive() {
         return Err(INTERNAL);
     }
+    let is_impatient = wait > 0 && lock(&cell.queue).orders.is_impatient();
+    let wait = if is_impatient { 0 } else { wait };
     let deadline = Instant::now() + Duration::from_secs(wait.into());
     let (sender, mut gift) = oneshot::channel();
     let mut sender = Some(sender);
@@ -304,9 +337,13 @@ async fn receive(state: &State, cell: &QueueCell, request: &Request<'_>) -> Answ
             return Err(NO_QUEUE);
         }
         if !messages.is_empty() {
+            if lock(&cell.queue).orders.loses_receive_reply() {
+                return Err(Refusal::Cut);
+            }
             return Ok(Done { body: wire::write_deliveries(messages.iter(), batch), ..Done::default() });
         }
         if is_over {
+            lock(&cell.queue).orders.statistics.empties_at_once += u64::from(is_impatient);
             return Err(NO_MESSAGE);
         }
         let next = lock(&cell.queue).next_change().map(|at| (at - state.clock.now_ms()).max(1));
@@ -349,13 +386,13 @@ fn delete(state: &State, cell: &QueueCell, request: &Request<'_>) -> Answer {
         return Err(invalid("A batch is of 1 to 16 receipt handles."));
     }
     let outcomes = change(state, cell, |queue, now| {
-        if queue.fails_delete() {
+        if queue.orders.fails_delete() {
             return Err(INTERNAL);
         }
         let outcomes: Vec<_> = handles.iter().map(|handle| queue.delete(handle, now)).collect();
         // One of them may have been given a message.
         cell.changed.notify_waiters();
-        if queue.loses_delete_reply() { Err(Refusal::Cut) } else { Ok(outcomes) }
+        if queue.orders.loses_delete_reply() { Err(Refusal::Cut) } else { Ok(outcomes) }
     })?;
     if single.is_some() {
         return match outcomes.first() {

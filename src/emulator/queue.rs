@@ -6,8 +6,8 @@ use md5::{Digest, Md5};
 use tokio::sync::oneshot;
 
 use super::{
-    QueueReport,
-    faults::{Faults, Statistics},
+    Faults, QueueReport,
+    orders::Orders,
     receipt::{self, Handle, Unreadable},
 };
 use crate::connectors::mns::wire::{ChangedVisibility, Delivery, Outgoing, QueueAttributes, QueueSettings, Sent};
@@ -27,13 +27,11 @@ pub(super) struct Queue {
     settings: QueueSettings,
     created_s: i64,
     modified_s: i64,
-    pub faults: Faults,
+    pub orders: Orders,
     /// The queue has been deleted; polls that still wait on it have to be told.
     pub is_gone: bool,
-    statistics: Statistics,
     /// Polls that wait now, as far as a fault may want to give them something.
     waiting: Vec<oneshot::Sender<Delivery>>,
-    random: fastrand::Rng,
     next_number: u64,
     messages: BTreeMap<u64, Stored>,
     /// By band of priority, then by age.
@@ -115,17 +113,26 @@ fn millis(seconds: Option<u32>) -> i64 {
     i64::from(seconds.unwrap_or(0)) * 1000
 }
 
+/// A message as a service tells of it whose clock is ahead by `offset` milliseconds.
+fn told(message: &Delivery, offset: i64) -> Delivery {
+    Delivery {
+        enqueue_ms: message.enqueue_ms + offset,
+        // 0 is no time: it has never been received.
+        first_dequeue_ms: if message.first_dequeue_ms == 0 { 0 } else { message.first_dequeue_ms + offset },
+        next_visible_ms: message.next_visible_ms.map(|at| at + offset),
+        ..message.clone()
+    }
+}
+
 impl Queue {
     pub(super) fn new(settings: &QueueSettings, faults: Faults, seed: u64, now: i64) -> Self {
         Self {
             settings: complete(settings, &DEFAULTS),
             created_s: now / 1000,
             modified_s: now / 1000,
-            faults,
+            orders: Orders::new(faults, seed),
             is_gone: false,
-            statistics: Statistics::default(),
             waiting: Vec::new(),
-            random: fastrand::Rng::with_seed(seed),
             next_number: 1,
             messages: BTreeMap::new(),
             ready: BTreeSet::new(),
@@ -156,8 +163,8 @@ impl Queue {
         QueueAttributes {
             name: name.to_owned(),
             settings: self.settings.clone(),
-            created: self.created_s,
-            modified: self.modified_s,
+            created: self.created_s + self.orders.faults.clock_offset_ms / 1000,
+            modified: self.modified_s + self.orders.faults.clock_offset_ms / 1000,
             active: report.active,
             inactive: report.inactive,
             delayed: report.delayed,
@@ -170,7 +177,7 @@ impl Queue {
             active: self.ready.len() as u64,
             inactive: self.invisible.len() as u64,
             delayed: self.delayed.len() as u64,
-            statistics: self.statistics.clone(),
+            statistics: self.orders.statistics.clone(),
         }
     }
 
@@ -182,27 +189,6 @@ impl Queue {
     pub(super) fn next_change(&self) -> Option<i64> {
         let first = |set: &BTreeSet<(i64, u64)>| set.first().map(|(at, _)| *at);
         first(&self.invisible).into_iter().chain(first(&self.delayed)).min()
-    }
-
-    /// Whether a receive is to fail; counted.
-    pub(super) fn fails_receive(&mut self) -> bool {
-        let fails = roll(&mut self.random, self.faults.error_on_receive);
-        self.statistics.errors_on_receive += u64::from(fails);
-        fails
-    }
-
-    /// Whether a delete is to fail before it is done; counted.
-    pub(super) fn fails_delete(&mut self) -> bool {
-        let fails = roll(&mut self.random, self.faults.error_on_delete);
-        self.statistics.errors_on_delete += u64::from(fails);
-        fails
-    }
-
-    /// Whether the answer of a delete that was done is to be lost; counted.
-    pub(super) fn loses_delete_reply(&mut self) -> bool {
-        let loses = roll(&mut self.random, self.faults.lost_delete_reply);
-        self.statistics.lost_delete_replies += u64::from(loses);
-        loses
     }
 
     pub(super) fn send(&mut self, outgoing: Outgoing, now: i64) -> Sent {
@@ -230,13 +216,14 @@ impl Queue {
         let place = if delay > 0 { Place::Delayed(now + delay) } else { Place::Ready };
         self.messages.insert(number, Stored { message, place: Place::Ready, serial, due: None, was_held_up: false });
         self.put(number, place);
-        self.statistics.sent += 1;
+        self.orders.statistics.sent += 1;
         sent
     }
 
     /// Hands out up to `most` messages. Duplicates of faults count towards that.
     pub(super) fn receive(&mut self, most: usize, now: i64) -> Vec<Delivery> {
         self.tick(now);
+        let most = self.orders.how_many(most, self.ready.len());
         let mut deliveries = Vec::with_capacity(most.min(self.ready.len()));
         // They become ready only after this receive: twice in one answer is another fault.
         let mut in_flight = Vec::new();
@@ -248,11 +235,11 @@ impl Queue {
             if !is_first {
                 continue;
             }
-            if deliveries.len() < most && roll(&mut self.random, self.faults.duplicate_same_receive) {
+            if deliveries.len() < most && self.orders.roll(self.orders.faults.duplicate_same_receive) {
                 deliveries.extend(self.deliver(number, now));
-                self.statistics.duplicates_same_receive += 1;
+                self.orders.statistics.duplicates_same_receive += 1;
             }
-            if roll(&mut self.random, self.faults.duplicate_in_flight) {
+            if self.orders.roll(self.orders.faults.duplicate_in_flight) {
                 in_flight.push(number);
             }
         }
@@ -269,7 +256,8 @@ impl Queue {
         self.tick(now);
         let numbers = self.ready.iter().take(most);
         let messages = numbers.filter_map(|(_, number)| self.messages.get(number));
-        messages.map(|stored| Delivery { next_visible_ms: None, ..stored.message.clone() }).collect()
+        let offset = self.orders.faults.clock_offset_ms;
+        messages.map(|stored| Delivery { next_visible_ms: None, ..told(&stored.message, offset) }).collect()
     }
 
     pub(super) fn delete(&mut self, handle: &str, now: i64) -> Handled<()> {
@@ -279,11 +267,11 @@ impl Queue {
             Handled::Malformed => return Handled::Malformed,
         };
         if self.holds_up(number) || self.hands_over(number, now) == Some(false) {
-            self.statistics.unknown_handles += 1;
+            self.orders.statistics.unknown_handles += 1;
             return Handled::Unknown;
         }
         self.remove(number);
-        self.statistics.deleted += 1;
+        self.orders.statistics.deleted += 1;
         Handled::Done(())
     }
 
@@ -301,7 +289,8 @@ impl Queue {
         stored.message.next_visible_ms = Some(now + visibility);
         let handle = Handle { number, serial: stored.serial };
         let handle = receipt::write(&stored.message.id, &handle, now, visibility, stored.message.dequeue_count);
-        Handled::Done(ChangedVisibility { handle, next_visible_ms: now + visibility })
+        let next_visible_ms = now + visibility + self.orders.faults.clock_offset_ms;
+        Handled::Done(ChangedVisibility { handle, next_visible_ms })
     }
 
     /// The message of a handle that is valid now.
@@ -320,7 +309,7 @@ impl Queue {
             Err(Unreadable::Foreign) => None,
         };
         if found.is_none() {
-            self.statistics.unknown_handles += 1;
+            self.orders.statistics.unknown_handles += 1;
         }
         found.map_or(Handled::Unknown, Handled::Done)
     }
@@ -328,7 +317,7 @@ impl Queue {
     /// Whether a delete comes too late by order: the message is made ready again and its handle dies.
     fn holds_up(&mut self, number: u64) -> bool {
         let Some(stored) = self.messages.get_mut(&number) else { return false };
-        if stored.was_held_up || !roll(&mut self.random, self.faults.duplicate_before_delete) {
+        if stored.was_held_up || !self.orders.roll(self.orders.faults.duplicate_before_delete) {
             return false;
         }
         stored.was_held_up = true;
@@ -341,7 +330,7 @@ impl Queue {
     /// Notes that a poll waits. What is sent to it before it closes its end is a delivery.
     pub(super) fn wait(&mut self, poll: oneshot::Sender<Delivery>) {
         self.waiting.retain(|poll| !poll.is_closed());
-        if self.faults.duplicate_during_delete > 0.0 {
+        if self.orders.faults.duplicate_during_delete > 0.0 {
             self.waiting.push(poll);
         }
     }
@@ -354,14 +343,14 @@ impl Queue {
         if self.waiting.is_empty() || stored.was_held_up {
             return None;
         }
-        if !roll(&mut self.random, self.faults.duplicate_during_delete) {
+        if !self.orders.roll(self.orders.faults.duplicate_during_delete) {
             return None;
         }
         stored.was_held_up = true;
         let poll = self.waiting.pop()?;
         let delivery = self.deliver(number, now)?;
         if poll.send(delivery).is_ok() {
-            self.statistics.duplicates_during_delete += 1;
+            self.orders.statistics.duplicates_during_delete += 1;
             return Some(true);
         }
         self.put(number, Place::Ready);
@@ -380,16 +369,16 @@ impl Queue {
         if message.first_dequeue_ms == 0 {
             message.first_dequeue_ms = now;
         }
-        self.statistics.delivered += 1;
+        self.orders.statistics.delivered += 1;
         match stored.due.take() {
-            Some(Due::InFlight) => self.statistics.duplicates_in_flight += 1,
-            Some(Due::BeforeDelete) => self.statistics.duplicates_before_delete += 1,
-            Some(Due::Timeout) => self.statistics.redelivered_after_timeout += 1,
+            Some(Due::InFlight) => self.orders.statistics.duplicates_in_flight += 1,
+            Some(Due::BeforeDelete) => self.orders.statistics.duplicates_before_delete += 1,
+            Some(Due::Timeout) => self.orders.statistics.redelivered_after_timeout += 1,
             None => {}
         }
         let handle = Handle { number, serial: stored.serial };
         let handle = receipt::write(&message.id, &handle, now, visibility, message.dequeue_count);
-        Some(Delivery { handle: Some(handle), ..message.clone() })
+        Some(Delivery { handle: Some(handle), ..told(message, self.orders.faults.clock_offset_ms) })
     }
 
     /// Lets happen what is due: delays, visibility timeouts and retentions that have run out.
@@ -409,7 +398,7 @@ impl Queue {
         let oldest = now - millis(self.settings.retention_seconds);
         while let Some((&number, _)) = self.messages.first_key_value().filter(|(_, s)| s.message.enqueue_ms <= oldest) {
             self.remove(number);
-            self.statistics.expired += 1;
+            self.orders.statistics.expired += 1;
         }
     }
 
@@ -438,11 +427,6 @@ impl Queue {
         self.take_out(number);
         self.messages.remove(&number);
     }
-}
-
-/// Probability 0 uses up no randomness, so a fault that is off does not change what the others do.
-fn roll(random: &mut fastrand::Rng, probability: f64) -> bool {
-    probability > 0.0 && random.f64() < probability
 }
 
 #[cfg(test)]

@@ -157,3 +157,32 @@ fn a_consumer_that_deletes_what_it_receives_ends_with_an_empty_queue_whatever_th
         assert!(count > 100, "{statistics:?}");
     }
 }
+
+#[test]
+fn a_receive_ordered_to_get_fewer_gets_some_and_never_all_and_the_rest_stays_ready() {
+    let mut queue = queue(Faults { fewer_than_asked: 1.0, ..Faults::default() });
+    send(&mut queue, 40);
+    let mut got = 0;
+    while queue.report(0).active > 1 {
+        let ready = queue.report(0).active;
+        let received = queue.receive(16, 0).len() as u64;
+        assert!((1..ready.min(16)).contains(&received), "{received} of {ready}");
+        got += received;
+    }
+    assert_eq!((got, queue.receive(16, 0).len()), (39, 1), "one alone cannot be fewer");
+    assert!(queue.report(0).statistics.short_receives > 2);
+}
+
+#[test]
+fn a_clock_ahead_shows_in_every_time_that_is_told_and_moves_nothing() {
+    let mut queue = queue(Faults { clock_offset_ms: 60_000, ..Faults::default() });
+    send(&mut queue, 1);
+    let peeked = queue.peek(1, 5).remove(0);
+    assert_eq!((peeked.enqueue_ms, peeked.first_dequeue_ms), (60_000, 0));
+    let delivery = queue.receive(1, 10).remove(0);
+    assert_eq!((delivery.first_dequeue_ms, delivery.next_visible_ms), (60_010, Some(90_010)));
+    let Handled::Done(changed) = queue.change_visibility(handle(&delivery), 5, 20) else { panic!("valid") };
+    assert_eq!(changed.next_visible_ms, 65_020);
+    assert!(queue.receive(1, 5_019).is_empty());
+    assert_eq!(queue.receive(1, 5_020).len(), 1);
+}

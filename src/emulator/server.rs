@@ -1,9 +1,12 @@
 //! Connections.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::rt::TokioIo;
@@ -14,8 +17,9 @@ use tokio::{
 };
 
 use super::{
-    State, access, lock,
-    operations::{self, Done, Query, Refusal},
+    State, access, control, lock,
+    operations::{self, Done, Query, Refusal, TIME_EXPIRED},
+    orders::ForRequest,
 };
 use crate::connectors::mns::wire::{self, ServiceError};
 
@@ -70,17 +74,25 @@ struct Lost;
 
 async fn respond(state: &State, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Lost> {
     let (parts, body) = request.into_parts();
-    if parts.method == Method::GET && parts.uri.path() == "/_emulator/stats" {
-        return Ok(statistics(state));
+    let body = Limited::new(body, LARGEST_REQUEST).collect().await.ok().map(|body| body.to_bytes());
+    if control::is_for(parts.uri.path()) {
+        return Ok(control::respond(state, &parts.method, parts.uri.path(), &body.unwrap_or_default()));
     }
+    let cell = operations::queue_of(parts.uri.path()).and_then(|name| state.find(&name));
+    let orders = cell.as_ref().map(|cell| lock(&cell.queue).orders.for_request()).unwrap_or_default();
+    let result = answer(state, &parts, body.as_deref(), &orders).await;
+    if let (Err(TIME_EXPIRED), Some(cell)) = (&result, &cell) {
+        lock(&cell.queue).orders.statistics.time_expired += 1;
+    }
+    if !orders.delay.is_zero() {
+        tokio::time::sleep(orders.delay).await;
+    }
+    let date = shifted(state.clock.now(), orders.clock_offset_ms);
     let request_id = format!("{:024X}", lock(&state.random).u128(..) >> 32);
-    let result = match Limited::new(body, LARGEST_REQUEST).collect().await {
-        Ok(body) => answer(state, &parts, &body.to_bytes()).await,
-        Err(_) => Err(Refusal::new(StatusCode::BAD_REQUEST, "InvalidArgument", "The request is too large.")),
-    };
     let (status, text, location) = match result {
         Ok(Done { status, body, location }) => (status, body, location),
         Err(Refusal::Cut) => return Err(Lost),
+        Err(Refusal::Proxy(status, page)) => return Ok(proxy_answer(status, page, date)),
         Err(Refusal::Document(status, body)) => (status, body, None),
         Err(Refusal::Error { status, code, message }) => {
             let error = ServiceError {
@@ -92,6 +104,16 @@ async fn respond(state: &State, request: Request<Incoming>) -> Result<Response<F
             (status, wire::write_error(&error), None)
         }
     };
+    Ok(service_answer(status, text, date, request_id, location))
+}
+
+fn service_answer(
+    status: StatusCode,
+    text: String,
+    date: SystemTime,
+    request_id: String,
+    location: Option<String>,
+) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::from(text));
     *response.status_mut() = status;
     let headers = response.headers_mut();
@@ -100,7 +122,7 @@ async fn respond(state: &State, request: Request<Incoming>) -> Result<Response<F
     headers.insert("x-mns-version", HeaderValue::from_static(wire::VERSION));
     headers.insert("x-mns-response-format", HeaderValue::from_static("xml"));
     let texts = [
-        (header::DATE, Some(httpdate::fmt_http_date(state.clock.now()))),
+        (header::DATE, Some(httpdate::fmt_http_date(date))),
         (header::HeaderName::from_static("x-mns-request-id"), Some(request_id)),
         (header::LOCATION, location),
     ];
@@ -109,13 +131,39 @@ async fn respond(state: &State, request: Request<Incoming>) -> Result<Response<F
             headers.insert(name, value);
         }
     }
-    Ok(response)
+    response
 }
 
-async fn answer(state: &State, parts: &http::request::Parts, body: &[u8]) -> Result<Done, Refusal> {
+/// Nothing in it is the service's: neither XML nor a request id.
+fn proxy_answer(status: StatusCode, page: &'static str, date: SystemTime) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(page));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::SERVER, HeaderValue::from_static("Tengine"));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html"));
+    if let Ok(date) = HeaderValue::try_from(httpdate::fmt_http_date(date)) {
+        headers.insert(header::DATE, date);
+    }
+    response
+}
+
+async fn answer(
+    state: &State,
+    parts: &http::request::Parts,
+    body: Option<&[u8]>,
+    orders: &ForRequest,
+) -> Result<Done, Refusal> {
+    if let Some(refused) = orders.refusal {
+        return Err(refused.into());
+    }
+    let too_large = Refusal::new(StatusCode::BAD_REQUEST, "InvalidArgument", "The request is too large.");
+    let body = body.ok_or(too_large)?;
+    let now = shifted(SystemTime::now(), orders.clock_offset_ms);
     if let Some(key) = &state.credentials {
         let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
-        access::check(key, parts.method.as_str(), target, &parts.headers)?;
+        access::check(key, parts.method.as_str(), target, &parts.headers, now)?;
+    } else if orders.clock_offset_ms != 0 {
+        access::check_date(&parts.headers, now)?;
     }
     let request = operations::Request {
         method: &parts.method,
@@ -127,10 +175,7 @@ async fn answer(state: &State, parts: &http::request::Parts, body: &[u8]) -> Res
     operations::handle(state, request).await
 }
 
-fn statistics(state: &State) -> Response<Full<Bytes>> {
-    // Numbers and texts: they always have a JSON form.
-    let json = serde_json::to_vec(&state.report()).unwrap_or_default();
-    let mut response = Response::new(Full::from(json));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
+fn shifted(time: SystemTime, offset_ms: i64) -> SystemTime {
+    let by = Duration::from_millis(offset_ms.unsigned_abs());
+    if offset_ms < 0 { time.checked_sub(by).unwrap_or(UNIX_EPOCH) } else { time + by }
 }

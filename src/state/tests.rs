@@ -18,17 +18,6 @@ use super::{
 };
 use crate::model::{Epoch, Fingerprint, Generation, LaneId, PipelineName, SinkIdentity, SourceIdentity, Token};
 
-/// The database of a store that has just been closed: a thread of sled's may hold the file a moment longer.
-pub(super) fn database(dir: &Path) -> sled::Db {
-    let begun = Instant::now();
-    loop {
-        match sled::open(dir.join("store")) {
-            Err(sled::Error::Io(_)) if begun.elapsed() < Duration::from_secs(10) => std::thread::yield_now(),
-            opened => return opened.unwrap(),
-        }
-    }
-}
-
 pub(super) fn name(name: &str) -> PipelineName {
     PipelineName::new(name).unwrap()
 }
@@ -67,6 +56,20 @@ pub(super) fn stamped(ids: Vec<Fingerprint>, stamp: u64) -> Vec<(Fingerprint, u6
 
 pub(super) async fn open(store: &Store, pipeline: &PipelineName) -> Opened {
     store.open_generation(pipeline, &source()).await.unwrap()
+}
+
+/// The database itself. The threads of one that was just closed may hold its lock for a moment longer.
+pub(super) fn database(dir: &Path) -> sled::Db {
+    let begun = Instant::now();
+    loop {
+        match sled::open(dir.join("store")) {
+            Err(sled::Error::Io(error)) if begun.elapsed() < Duration::from_secs(20) => {
+                assert!(error.to_string().contains("could not acquire lock"), "{error}");
+                thread::yield_now();
+            }
+            opened => return opened.unwrap(),
+        }
+    }
 }
 
 pub(super) fn blobs(dir: &Path) -> usize {
@@ -164,16 +167,18 @@ async fn an_epoch_is_neither_skipped_nor_recorded_twice() {
 }
 
 #[tokio::test]
-async fn the_state_of_another_source_is_refused_and_kept() {
+async fn the_state_of_another_source_is_refused_and_kept_once_there_is_a_checkpoint() {
     let dir = TempDir::new().unwrap();
     let state = StateDir::open(dir.path()).unwrap();
     let (store, a) = (state.store(), name("a"));
-    open(&store, &a).await;
     let other = SourceIdentity("mns http://127.0.0.1:1 others".to_owned());
+    store.open_generation(&a, &other).await.unwrap();
+    let opened = open(&store, &a).await;
+    store.checkpoint(checkpoint(&a, &opened, 1)).await.unwrap();
     let error = store.open_generation(&a, &other).await.unwrap_err();
     let text = error.to_string();
     assert!(text.contains(&source().0) && text.contains(&other.0) && text.contains("another name"), "{text}");
-    assert_eq!(open(&store, &a).await.generation, Generation(2), "the refused one has taken no number");
+    assert_eq!(open(&store, &a).await.generation, Generation(3), "the refused one has taken no number");
 }
 
 #[tokio::test]

@@ -108,7 +108,9 @@ impl Worker {
         let (mut known, ids) = caught(|| load(self.disk.as_ref(), pipeline))
             .map_err(|error| damaged(error.to_string()))?
             .unwrap_or_else(|| (Known::new(Record::default()), Vec::new()));
-        if let Some(stored) = known.record.source.replace(source.clone()).filter(|stored| *stored != source) {
+        // Without a checkpoint there is nothing of another source: a queue's name that was mistyped does not stick.
+        let empty = known.record.epoch == Epoch::default();
+        if let Some(stored) = known.record.source.replace(source.clone()).filter(|stored| *stored != source && !empty) {
             return Err(StoreError::OtherSource { pipeline: pipeline.clone(), stored, defined: source });
         }
         known.record.generation.0 += 1;

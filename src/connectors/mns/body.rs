@@ -23,7 +23,7 @@ pub(super) enum BodyEncoding {
 /// are no JSON.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expected {
-    /// UTF-8 whose first character that is not blank can begin a JSON value, or, for wrapped notifications, XML.
+    /// UTF-8 whose first character that is not blank can begin a JSON value, or a topic's envelope in XML.
     Json,
     /// UTF-8 without control characters other than tab and line ends. Of random four-letter words one in a few
     /// dozen passes, and of longer ones next to none.

@@ -2,7 +2,10 @@
 //!
 //! It never tries again by itself: its faults say whether trying again can help.
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -218,7 +221,7 @@ impl Client {
             })
         };
         let mut headers = HeaderMap::with_capacity(8);
-        headers.insert(header::DATE, value(&httpdate::fmt_http_date(std::time::SystemTime::now()))?);
+        headers.insert(header::DATE, value(&httpdate::fmt_http_date(SystemTime::now()))?);
         headers.insert(HeaderName::from_static("x-mns-version"), HeaderValue::from_static(wire::VERSION));
         if has_body {
             headers.insert(header::CONTENT_TYPE, XML);
@@ -251,13 +254,18 @@ impl Answer {
 
     fn fault(&self, operation: &'static str) -> Fault {
         let request_id = self.headers.get("x-mns-request-id").and_then(|value| value.to_str().ok());
-        fault_of_answer(operation, self.status, wire::parse_error(&self.body).ok().as_ref(), request_id)
+        let ahead_ms = self.date_ms().and_then(|answered| Some(answered - epoch_ms(SystemTime::now())?));
+        fault_of_answer(operation, self.status, wire::parse_error(&self.body).ok().as_ref(), request_id, ahead_ms)
     }
 
     fn date_ms(&self) -> Option<i64> {
         let time = httpdate::parse_http_date(self.headers.get(header::DATE)?.to_str().ok()?).ok()?;
-        i64::try_from(time.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis()).ok()
+        epoch_ms(time)
     }
+}
+
+fn epoch_ms(time: SystemTime) -> Option<i64> {
+    i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()
 }
 
 fn queue_path(queue: &str) -> String {

@@ -5,7 +5,8 @@ use http::StatusCode;
 use super::wire::ServiceError;
 use crate::model::{Fault, FaultKind, Mend};
 
-/// The class of an answer that is not a success.
+/// The class of an answer that is not a success. `ahead_ms`: how far the service's clock is ahead of this machine's,
+/// by the answer's own Date.
 ///
 /// The classes are [inferred] from the service's error table: a clock or signature that is off is retried, slowly,
 /// because an operator can mend it without touching the pipeline; wrong keys and missing queues need a person.
@@ -14,6 +15,7 @@ pub(super) fn fault_of_answer(
     status: StatusCode,
     error: Option<&ServiceError>,
     request_id: Option<&str>,
+    ahead_ms: Option<i64>,
 ) -> Fault {
     let code = error.map_or("", |error| error.code.as_str());
     let (kind, mend) = classify(status, code);
@@ -24,12 +26,21 @@ pub(super) fn fault_of_answer(
         None => format!("{operation}: {status} without an MNS error{request}"),
     };
     let hint = match code {
-        "TimeExpired" => "; this machine's clock is more than 15 minutes off",
-        "SignatureDoesNotMatch" => "; check accessKeySecret, and whether something on the way changes headers",
-        "InvalidSecurityToken" => "; the session token is wrong or expired",
-        _ => "",
+        "TimeExpired" => clock_hint(ahead_ms),
+        "SignatureDoesNotMatch" => "; check accessKeySecret, and whether something on the way changes headers".into(),
+        "InvalidSecurityToken" => "; the session token is wrong or expired".into(),
+        _ => String::new(),
     };
-    Fault::new(kind, mend, text + hint)
+    Fault::new(kind, mend, text + &hint)
+}
+
+fn clock_hint(ahead_ms: Option<i64>) -> String {
+    let tolerated = "the service takes requests within 15 minutes of its own";
+    let Some(ahead_ms) = ahead_ms else { return format!("; this machine's clock is off: {tolerated}") };
+    // The header is cut to whole seconds, so more would be made up.
+    let seconds = ahead_ms / 1000;
+    let side = if seconds < 0 { "ahead of" } else { "behind" };
+    format!("; this machine's clock is {} s {side} the service's, and {tolerated}", seconds.abs())
 }
 
 fn classify(status: StatusCode, code: &str) -> (FaultKind, Mend) {
@@ -87,9 +98,20 @@ mod tests {
         for (status, code, kind, mend) in cases {
             let status = StatusCode::from_u16(status).expect("a status");
             let error = ServiceError { code: code.into(), message: "m".into(), ..ServiceError::default() };
-            let fault = fault_of_answer("receive", status, (!code.is_empty()).then_some(&error), Some("R1"));
+            let fault = fault_of_answer("receive", status, (!code.is_empty()).then_some(&error), Some("R1"), None);
             assert_eq!((fault.kind, fault.mend), (kind, mend), "{status} {code}");
             assert!(fault.to_string().contains("R1"), "{fault}");
         }
+    }
+
+    #[test]
+    fn a_refused_clock_is_told_by_how_much_and_to_which_side() {
+        let error = ServiceError { code: "TimeExpired".into(), ..ServiceError::default() };
+        let told = |ahead_ms| {
+            fault_of_answer("receive", StatusCode::REQUEST_TIMEOUT, Some(&error), None, ahead_ms).to_string()
+        };
+        assert!(told(Some(1_200_400)).contains("is 1200 s behind the service's"), "{}", told(Some(1_200_400)));
+        assert!(told(Some(-901_000)).contains("is 901 s ahead of the service's"));
+        assert!(told(None).contains("within 15 minutes"));
     }
 }

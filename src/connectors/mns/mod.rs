@@ -9,6 +9,8 @@ pub mod source;
 pub mod wire;
 
 mod body;
+mod envelope;
+mod object;
 
 pub use options::{METADATA, QUEUE_NAME, TABLE};
 pub use source::MnsSource;
@@ -37,6 +39,10 @@ fn check(endpoint: &Endpoint) -> Vec<Diagnostic> {
     if MnsSource::flattens(&endpoint.options) && format != Some("json") {
         let diagnostic = Diagnostic::error("`messageType: OSS` needs `format: json`").at(endpoint.at(At::Format));
         found.push(diagnostic.expected("json"));
+    }
+    if !MnsSource::flattens(&endpoint.options) && endpoint.options.text(&options::OSS_EVENTS) != "first" {
+        let message = "`oss.events` is about notifications of OSS, and needs `messageType: OSS`";
+        found.push(Diagnostic::error(message).at(endpoint.at(At::Option(&options::OSS_EVENTS))));
     }
     found
 }

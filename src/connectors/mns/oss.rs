@@ -1,6 +1,6 @@
-//! Event notifications of Object Storage Service, flattened into one JSON object.
+//! Event notifications of Object Storage Service, flattened into JSON objects.
 //!
-//! The first event of `{"events":[…]}` becomes an object whose names are the paths in camel case:
+//! An event of `{"events":[…]}` becomes an object whose names are the paths in camel case:
 //! `oss.bucket.name` is `ossBucketName`. Nine columns are documented (eventName, eventSource, eventTime, region,
 //! ossBucketName, ossObjectKey, ossObjectSize, responseElementsRequestId, userIdentityPrincipalId); the rule for
 //! all others is [inferred] from them.
@@ -9,18 +9,16 @@
 //! `oss.ossSchemaVersion` is both `ossOssSchemaVersion` and `ossSchemaVersion`; what some samples nest in `oss` and
 //! others do not (region, requestParameters, responseElements, userIdentity, xVars) is found in either place.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, NaiveDateTime};
-use serde::{
-    Deserialize, Deserializer, Serialize,
-    de::{MapAccess, Visitor},
-    ser::SerializeMap,
-};
+use serde::{Serialize, ser::SerializeMap};
 use serde_json::value::RawValue;
 
-use super::wire;
+use super::{
+    object::{Object, members},
+    options,
+};
 use crate::{
     definition::Options,
     formats::{Decoded, Decoder, json},
@@ -47,36 +45,39 @@ impl TimestampStyle {
     }
 }
 
-/// An event as one flat object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flattened {
-    /// The object, as JSON text for the json format.
-    pub json: Vec<u8>,
-    /// Events after the first, which are not in it.
-    pub further_events: usize,
+/// Which events of a notification become rows: `oss.events`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Events {
+    /// The first, as in Flink; the others are counted as unread.
+    #[default]
+    First,
+    /// Each, as a row of its own.
+    All,
 }
 
-/// Decodes OSS notifications: flattens, then lets the json format read the flat object.
-pub struct OssDecoder {
-    json: Box<dyn Decoder>,
-    style: TimestampStyle,
-}
-
-impl OssDecoder {
-    /// `json` decodes the flat object and reads timestamps in `style`.
-    pub fn new(json: Box<dyn Decoder>, style: TimestampStyle) -> Self {
-        Self { json, style }
+impl Events {
+    /// What the source's options say.
+    pub fn of(options: &Options) -> Self {
+        if options.text(&options::OSS_EVENTS) == "all" { Self::All } else { Self::First }
     }
 }
 
-impl Decoder for OssDecoder {
-    fn decode(&mut self, body: &[u8], rows: &mut RowsBuilder) -> Result<Decoded, String> {
-        match flatten(body, self.style) {
-            Ok(flat) => {
-                let decoded = self.json.decode(&flat.json, rows)?;
-                let further = u32::try_from(flat.further_events).unwrap_or(u32::MAX);
-                Ok(Decoded { unread: decoded.unread.saturating_add(further), ..decoded })
-            }
+/// Decodes OSS notifications: flattens, then lets the json format read the flat objects.
+pub struct OssDecoder {
+    json: Box<dyn Decoder>,
+    style: TimestampStyle,
+    events: Events,
+}
+
+impl OssDecoder {
+    /// `json` decodes the flat objects and reads timestamps in `style`.
+    pub fn new(json: Box<dyn Decoder>, style: TimestampStyle, events: Events) -> Self {
+        Self { json, style, events }
+    }
+
+    fn decode_flat(&mut self, flat: Result<Vec<u8>, String>, rows: &mut RowsBuilder) -> Result<Decoded, String> {
+        match flat {
+            Ok(flat) => self.json.decode(&flat, rows),
             // The json format decides by its own options what becomes of a body that is no notification.
             Err(reason) => match self.json.decode(b"!", rows) {
                 Ok(ignored) => Ok(ignored),
@@ -86,98 +87,69 @@ impl Decoder for OssDecoder {
     }
 }
 
+impl Decoder for OssDecoder {
+    fn decode(&mut self, body: &[u8], rows: &mut RowsBuilder) -> Result<Decoded, String> {
+        let events = match events_of(body) {
+            Ok(events) => events,
+            Err(reason) => return self.decode_flat(Err(reason), rows),
+        };
+        let read = match self.events {
+            Events::First => 1,
+            Events::All => events.len(),
+        };
+        let before = rows.rows();
+        let mut sum = Decoded { unread: u32::try_from(events.len() - read).unwrap_or(u32::MAX), ..Decoded::default() };
+        for (number, event) in events.iter().take(read).enumerate() {
+            let flat = flatten(event, self.style);
+            match self.decode_flat(flat, rows) {
+                Ok(one) => {
+                    sum.rows += one.rows;
+                    sum.nulled_fields = sum.nulled_fields.saturating_add(one.nulled_fields);
+                    sum.unread = sum.unread.saturating_add(one.unread);
+                    sum.dropped |= one.dropped;
+                }
+                // A message is written whole or not at all, or its delete would lose the rest.
+                Err(reason) => {
+                    rows.truncate(before);
+                    return Err(if read > 1 { format!("event {} of {read}: {reason}", number + 1) } else { reason });
+                }
+            }
+        }
+        Ok(sum)
+    }
+}
+
 /// Objects that every event has: their members are columns, they themselves are not.
 const STRUCTURE: [&str; 7] =
     ["oss", "bucket", "object", "objectMeta", "requestParameters", "responseElements", "userIdentity"];
 /// Members that stand in `oss` in some samples and beside it in others.
 const EITHER_PLACE: [&str; 5] = ["region", "requestParameters", "responseElements", "userIdentity", "xVars"];
-/// An envelope in an envelope in an envelope is a mistake or an attack.
-const MOST_ENVELOPES: u8 = 3;
 /// Deeper objects than any event's are left whole.
 const MOST_LEVELS: u8 = 16;
 
-/// Flattens the first event of a body.
-///
-/// The body may also be the JSON or XML envelope of a topic's subscription, whose `Message` is the notification,
-/// plain or in base64. `eventTime` is converted to UTC, all other values keep their text. The error says what is
-/// wrong, without the body.
-pub fn flatten(body: &[u8], style: TimestampStyle) -> Result<Flattened, String> {
-    let events = events_of(body, 0)?;
-    let events: Vec<&RawValue> =
-        serde_json::from_str(&events).map_err(|error| format!("`events` is not an array: {error}"))?;
-    let first = *events.first().ok_or("`events` is empty")?;
-    let event = members(first).ok_or("the first event is not an object")?;
+/// Flattens an event. `eventTime` is converted to UTC, all other values keep their text. The error says what is
+/// wrong, without the event.
+pub fn flatten(event: &RawValue, style: TimestampStyle) -> Result<Vec<u8>, String> {
+    let event = members(event).ok_or("the event is not an object")?;
     let mut flat = Flat { members: Vec::with_capacity(32), style };
     flat.event(&event);
-    let json = serde_json::to_vec(&flat).map_err(|error| error.to_string())?;
-    Ok(Flattened { json, further_events: events.len() - 1 })
+    serde_json::to_vec(&flat).map_err(|error| error.to_string())
 }
 
-/// The text of the `events` array, taken out of up to [`MOST_ENVELOPES`] envelopes.
-fn events_of(body: &[u8], depth: u8) -> Result<String, String> {
-    let text = std::str::from_utf8(body).map_err(|error| format!("not UTF-8: {error}"))?;
+/// The events of a notification, at least one. The error says what is wrong, without the body.
+pub fn events_of(body: &[u8]) -> Result<Vec<&RawValue>, String> {
+    let text = simdutf8::compat::from_utf8(body).map_err(|error| format!("not UTF-8: {error}"))?;
     let text = text.trim_start_matches('\u{feff}').trim();
-    if text.starts_with('<') {
-        let message = wire::parse_notification(text.as_bytes()).map_err(|error| error.to_string())?;
-        return unwrap_message(&message, depth);
-    }
     let whole: Object<'_> = serde_json::from_str(text).map_err(|error| format!("not a JSON object: {error}"))?;
-    if let Some(events) = whole.get("events") {
-        return Ok(events.get().to_owned());
-    }
-    let message = whole.get("Message").ok_or("there is no `events`")?;
-    let message: String = serde_json::from_str(message.get()).map_err(|_| "`Message` is not a text".to_owned())?;
-    unwrap_message(&message, depth)
-}
-
-fn unwrap_message(message: &str, depth: u8) -> Result<String, String> {
-    if depth >= MOST_ENVELOPES {
-        return Err("too many envelopes around the events".into());
-    }
-    match STANDARD.decode(message.trim()) {
-        Ok(decoded) => events_of(&decoded, depth + 1),
-        Err(_) => events_of(message.as_bytes(), depth + 1),
-    }
-}
-
-/// The members of a JSON object in their order; of a name that stands twice, both.
-struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
-
-impl<'a> Object<'a> {
-    /// The last member of the name: what a JSON reader takes.
-    fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.0.iter().rev().find(|(found, _)| found == name).map(|(_, value)| *value)
-    }
-}
-
-impl<'de> Deserialize<'de> for Object<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = Object<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some((Name(name), value)) = map.next_entry()? {
-                    members.push((name, value));
-                }
-                Ok(Object(members))
-            }
-        }
-        deserializer.deserialize_map(Members)
-    }
-}
-
-/// A name that borrows from the text unless it holds an escape.
-#[derive(Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
-
-fn members<'a>(value: &'a RawValue) -> Option<Object<'a>> {
-    if value.get().starts_with('{') { serde_json::from_str(value.get()).ok() } else { None }
+    let Some(events) = whole.get("events") else {
+        return Err(match whole.get("Message") {
+            Some(_) => "there is no `events`; is it a topic's envelope, and `topicEnvelope` does not open it?".into(),
+            None => "there is no `events`".into(),
+        });
+    };
+    let events: Vec<&RawValue> =
+        serde_json::from_str(events.get()).map_err(|error| format!("`events` is not an array: {error}"))?;
+    if events.is_empty() { Err("`events` is empty".into()) } else { Ok(events) }
 }
 
 /// The flat object while it grows.
@@ -262,6 +234,10 @@ impl Serialize for Flat<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        definition::OptionValue,
+        model::{Column, ColumnType, Schema},
+    };
 
     /// Every field of an event that any source shows, with values of our own.
     const EVENT: &str = r#"{"eventName":"ObjectCreated:PutObject","eventSource":"acs:oss",
@@ -273,8 +249,13 @@ mod tests {
         "requestParameters":{"sourceIPAddress":"192.0.2.1"},"responseElements":{"requestId":"R"},
         "userIdentity":{"principalId":"P"}}"#;
 
+    fn flat_in(body: &str, style: TimestampStyle) -> String {
+        let events = events_of(body.as_bytes()).expect("a notification");
+        String::from_utf8(flatten(events[0], style).expect("flattens")).expect("UTF-8")
+    }
+
     fn flat(body: &str) -> String {
-        String::from_utf8(flatten(body.as_bytes(), TimestampStyle::Sql).expect("flattens").json).expect("UTF-8")
+        flat_in(body, TimestampStyle::Sql)
     }
 
     fn events(event: &str) -> String {
@@ -346,29 +327,51 @@ mod tests {
         assert_eq!(time(r#""yesterday""#), r#"{"eventTime":"yesterday"}"#);
         assert_eq!(time("5"), r#"{"eventTime":5}"#);
         let body = events(r#"{"eventTime":"2019-07-16T09:06:01Z"}"#);
-        let iso = flatten(body.as_bytes(), TimestampStyle::Iso8601).expect("flattens");
-        assert_eq!(iso.json, br#"{"eventTime":"2019-07-16T09:06:01.000"}"#);
+        assert_eq!(flat_in(&body, TimestampStyle::Iso8601), r#"{"eventTime":"2019-07-16T09:06:01.000"}"#);
+    }
+
+    /// A decoder of `a BIGINT` with a metadata column before it, and rows to fill.
+    fn decoder(events: Events, ignore: bool) -> (OssDecoder, RowsBuilder) {
+        let column = |name: &str, metadata: Option<&str>| Column {
+            name: name.into(),
+            ty: ColumnType::parse("BIGINT").expect("a type"),
+            metadata: metadata.map(str::to_owned),
+            is_virtual: false,
+        };
+        let schema = Schema { columns: vec![column("m", Some("priority")), column("a", None)] };
+        let mut options = Options::default();
+        options.insert(&json::options::IGNORE_PARSE_ERRORS, OptionValue::Boolean(ignore));
+        let plain = crate::formats::decoder("json", &schema, &options).expect("a decoder");
+        (OssDecoder::new(plain, TimestampStyle::Sql, events), RowsBuilder::new(&schema))
+    }
+
+    /// What became of a body, and the rows that column `a` then has.
+    fn decoded(events: Events, ignore: bool, body: &str) -> (Result<Decoded, String>, usize) {
+        let (mut decoder, mut rows) = decoder(events, ignore);
+        let decoded = decoder.decode(body.as_bytes(), &mut rows);
+        (decoded, rows.columns()[1].len())
+    }
+
+    const THREE: &str = r#"{"events":[{"a":1},{"a":2},{"a":3}]}"#;
+
+    #[test]
+    fn the_first_event_is_a_row_and_the_others_are_counted_or_every_event_is_a_row() {
+        let first = Decoded { rows: 1, unread: 2, ..Decoded::default() };
+        assert_eq!(decoded(Events::First, false, THREE), (Ok(first), 1));
+        let all = Decoded { rows: 3, ..Decoded::default() };
+        assert_eq!(decoded(Events::All, false, THREE), (Ok(all), 3));
     }
 
     #[test]
-    fn further_events_are_counted() {
-        let two = flatten(br#"{"events":[{"a":1},{"a":2},{"a":3}]}"#, TimestampStyle::Sql).expect("flattens");
-        assert_eq!((two.json.as_slice(), two.further_events), (br#"{"a":1}"#.as_slice(), 2));
-    }
-
-    #[test]
-    fn envelopes_of_a_subscription_are_opened() {
-        let inner = events(r#"{"a":1}"#);
-        let encoded = STANDARD.encode(&inner);
-        let quoted = serde_json::to_string(&inner).expect("text");
-        for body in [
-            format!(r#"{{"TopicName":"t","Message":"{encoded}"}}"#),
-            format!(r#"{{"TopicName":"t","Message":{quoted}}}"#),
-            format!("<?xml version=\"1.0\"?><Notification><Message>{encoded}</Message></Notification>"),
-            format!("<Notification xmlns='x'><Message>{inner}</Message></Notification>"),
-        ] {
-            assert_eq!(flat(&body), r#"{"a":1}"#, "{body}");
+    fn a_bad_event_among_several_rejects_the_message_whole_or_is_dropped_alone_where_the_format_ignores_errors() {
+        for bad in ["5", r#"{"a":{}}"#] {
+            let body = format!(r#"{{"events":[{{"a":1}},{bad},{{"a":3}}]}}"#);
+            let (result, rows) = decoded(Events::All, false, &body);
+            assert!(result.clone().expect_err(bad).starts_with("event 2 of 3: "), "{result:?}");
+            assert_eq!(rows, 0, "nothing is left of the first");
         }
+        let (result, rows) = decoded(Events::All, true, r#"{"events":[{"a":1},5,{"a":3}]}"#);
+        assert_eq!((result, rows), (Ok(Decoded { rows: 2, dropped: true, ..Decoded::default() }), 2));
     }
 
     #[test]
@@ -377,15 +380,18 @@ mod tests {
             ("", "not a JSON object"),
             ("[]", "not a JSON object"),
             ("{}", "no `events`"),
+            (r#"{"Message":"{}"}"#, "`topicEnvelope`"),
             (r#"{"events":{}}"#, "not an array"),
             (r#"{"events":[]}"#, "empty"),
             (r#"{"events":[1]}"#, "not an object"),
             (r#"{"events":[{}]"#, "not a JSON object"),
-            ("<a/>", "Message"),
+            ("<a/>", "not a JSON object"),
         ];
         for (body, reason) in cases {
-            let error = flatten(body.as_bytes(), TimestampStyle::Sql).expect_err(body);
+            let (result, rows) = decoded(Events::First, false, body);
+            let error = result.expect_err(body);
             assert!(error.contains(reason), "{body}: {error}");
+            assert_eq!((rows, decoded(Events::First, true, body).0.map(|decoded| decoded.rows)), (0, Ok(0)), "{body}");
         }
     }
 }

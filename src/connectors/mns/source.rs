@@ -6,8 +6,9 @@ use async_trait::async_trait;
 use url::Url;
 
 use super::{
-    body::{self, BodyEncoding, Expected},
+    body::{BodyEncoding, Expected},
     client::{Client, Credentials, Received, longest_call},
+    envelope::{self, TopicEnvelope},
     options,
     wire::{self, Delivery},
 };
@@ -36,6 +37,7 @@ struct Settings {
     batch_size: usize,
     wait_seconds: u32,
     start_ms: i64,
+    envelope: TopicEnvelope,
     encoding: BodyEncoding,
 }
 
@@ -52,11 +54,18 @@ impl MnsSource {
             "plain" => BodyEncoding::Plain,
             _ => BodyEncoding::Auto(Expected::of_format(format)),
         };
+        let envelope = match options.text(&options::TOPIC_ENVELOPE) {
+            "none" => TopicEnvelope::None,
+            "xml" => TopicEnvelope::Xml,
+            "json" => TopicEnvelope::Json,
+            _ => TopicEnvelope::Auto,
+        };
         let settings = Settings {
             queue: options.text(&options::QUEUE_NAME).to_owned(),
             batch_size: usize::try_from(options.integer(&options::BATCH_SIZE)).unwrap_or(1),
             wait_seconds: u32::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(wire::LONGEST_WAIT_SECONDS),
             start_ms: options.integer(&options::START_TIME_MS),
+            envelope,
             encoding,
         };
         Ok(Self {
@@ -73,7 +82,7 @@ impl MnsSource {
         })
     }
 
-    /// Whether bodies are OSS notifications, to go through [`super::oss::flatten`] before the format.
+    /// Whether bodies are OSS notifications, to go through [`super::oss::OssDecoder`].
     pub fn flattens(options: &Options) -> bool {
         options.text(&options::MESSAGE_TYPE) == "OSS"
     }
@@ -209,7 +218,7 @@ impl MnsReader {
         let body = if start >= 0 && delivery.enqueue_ms < start {
             Body::Filtered(options::START_TIME_MS.name)
         } else {
-            body::decode(self.settings.encoding, delivery.body)
+            envelope::payload(self.settings.envelope, self.settings.encoding, delivery.body)
         };
         let receipt = Receipt {
             handle: handle.into(),

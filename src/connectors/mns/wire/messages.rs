@@ -310,16 +310,19 @@ pub fn write_sent(sent: &[Sent], batch: bool) -> String {
     out
 }
 
-/// The `Message` of a topic's notification in its XML form.
-pub fn parse_notification(xml: &[u8]) -> Result<String, WireError> {
-    let mut message = None;
-    walk(xml, |path, step| {
-        if let ([b"Notification", b"Message"], Step::Close(text)) = (path, step) {
-            message = Some(text.into_owned());
+/// The elements of a topic's notification in its XML form, by name, in their order. One within another, which the
+/// service does not write, is told by its own name.
+pub fn parse_notification(xml: &[u8]) -> Result<Vec<(String, String)>, WireError> {
+    let mut elements = Vec::new();
+    walk(xml, |path, step| match (path, step) {
+        ([root], _) if *root != b"Notification" => Err(WireError::Root(String::from_utf8_lossy(root).into())),
+        ([_, .., name], Step::Close(text)) => {
+            elements.push((String::from_utf8_lossy(name).into_owned(), text.into_owned()));
+            Ok(())
         }
-        Ok(())
+        _ => Ok(()),
     })?;
-    message.ok_or(WireError::Missing("Message"))
+    Ok(elements)
 }
 
 #[cfg(test)]
