@@ -67,9 +67,10 @@ pub static MESSAGE_TYPE: OptionSpec = OptionSpec::new(
 pub static OSS_EVENTS: OptionSpec = OptionSpec::new(
     "oss.events",
     OptionKind::Choice { values: &["first", "all"], any_case: true },
-    "Which events of a notification become rows, with messageType: OSS. first: the first, as in Flink; further ones are counted in queuewarden_decode_unread_total. all: each becomes a row of its own. Not an option of the Flink connector.",
+    "Which events of a notification become rows, with messageType: OSS. first: the first, as in Flink; further ones are counted in queuewarden_decode_unread_total. all: each becomes a row of its own.",
 )
-.default("first");
+.default("first")
+.ours();
 /// Retries of a delete.
 pub static DELETE_MAX_RETRIES: OptionSpec = OptionSpec::new(
     "deleteMaxRetries",
@@ -100,18 +101,16 @@ pub static BODY_ENCODING: OptionSpec = OptionSpec::new(
     OptionKind::Choice { values: &["auto", "base64", "plain"], any_case: true },
     "Whether senders encode bodies in base64, as most of Alibaba's SDKs do by default; nothing on the wire tells. auto: a body is decoded if all of it is base64 and what comes out looks like the format: for json a JSON text, for csv and raw a printable text, for parquet and orc their first bytes, for avro anything. Short plain words of csv and raw, such as `bGln`, can be mistaken: say base64 or plain where they occur.",
 )
-<<<<<<< HEAD
-.default("auto").ours();
-=======
-.default("auto");
+.default("auto")
+.ours();
 /// Whether bodies come in a topic's envelope.
 pub static TOPIC_ENVELOPE: OptionSpec = OptionSpec::new(
     "topicEnvelope",
     OptionKind::Choice { values: &["auto", "none", "xml", "json"], any_case: true },
-    "Whether bodies are wrapped in the envelope in which a topic delivers to a queue, by its subscription's NotifyContentFormat: XML, JSON or SIMPLIFIED, which is none. Its Message goes to the format, decoded by bodyEncoding. auto: a body is opened if it is a JSON object, or an XML element Notification, of exactly the fields TopicOwner, TopicName, Subscriber, SubscriptionName, MessageId, Message, MessageMD5, PublishTime and perhaps MessageTag, each a text and there once. none: never. xml, json: every body is one, whatever further fields it has, and one that is not is broken. Not an option of the Flink connector.",
+    "Whether bodies are wrapped in the envelope in which a topic delivers to a queue, by its subscription's NotifyContentFormat: XML, JSON or SIMPLIFIED, which is none. Its Message goes to the format, decoded by bodyEncoding. auto: a body is opened if it is a JSON object, or an XML element Notification, of exactly the fields TopicOwner, TopicName, Subscriber, SubscriptionName, MessageId, Message, MessageMD5, PublishTime and perhaps MessageTag, each a text and there once. none: never. xml, json: every body is one, whatever further fields it has, and one that is not is broken.",
 )
-.default("auto");
->>>>>>> main
+.default("auto")
+.ours();
 /// Whether visibility is extended.
 pub static VISIBILITY_EXTENSION: OptionSpec = OptionSpec::new(
     "visibility.extension",
