@@ -344,3 +344,81 @@ fn the_test_that_the_readme_shows_passes_and_fails_as_it_says() {
     assert_eq!(code, 2);
     assert!(out.contains(shown), "{out}\nis not\n{shown}");
 }
+
+/// Every type a column can have: how it is declared, a value of it in JSON, and as a test expects it.
+const TYPES: [(&str, &str, &str); 24] = [
+    ("BOOLEAN", "true", "true"),
+    ("TINYINT", "-128", "-128"),
+    ("SMALLINT", "32767", "32767"),
+    ("INT", "-7", "-7"),
+    ("BIGINT", "9223372036854775807", "9223372036854775807"),
+    ("FLOAT", "1.5", "1.5"),
+    ("DOUBLE", "-2.25e10", "-22500000000"),
+    ("DECIMAL(10, 2)", "\"12.5\"", "12.50"),
+    ("DECIMAL(38, 0)", "12345678901234567890123456789012345678", "12345678901234567890123456789012345678"),
+    ("CHAR(2)", "\"ab\"", "ab"),
+    ("VARCHAR(3)", "\"abc\"", "abc"),
+    ("STRING", "\"null\"", "'null'"),
+    ("BINARY(2)", "\"AAE=\"", "AAE="),
+    ("VARBINARY(3)", "\"AAEC\"", "AAEC"),
+    ("BYTES", "\"\"", "''"),
+    ("DATE", "\"2026-01-15\"", "2026-01-15"),
+    ("TIME(0)", "\"08:30:00\"", "08:30:00"),
+    ("TIMESTAMP(3)", "\"2026-01-15 08:30:00.25\"", "2026-01-15 08:30:00.250"),
+    ("TIMESTAMP(9)", "\"2026-01-15 08:30:00.123456789\"", "2026-01-15 08:30:00.123456789"),
+    ("TIMESTAMP_LTZ(3)", "\"2026-01-15 08:30:00Z\"", "2026-01-15 08:30:00Z"),
+    ("ARRAY<INT NOT NULL>", "[1, 2]", "[1, 2]"),
+    ("MAP<STRING, BIGINT>", "{\"a\": 1, \"b\": null}", "{a: 1, b: ~}"),
+    ("ROW<a INT, b ROW<c STRING NOT NULL>>", "{\"a\": 1, \"b\": {\"c\": \"x\"}}", "{a: 1, b: {c: x}}"),
+    ("ARRAY<MAP<STRING, ARRAY<DECIMAL(4, 1)>>>", "[{\"k\": [1, 2.5]}]", "[{k: [1.0, 2.5]}]"),
+];
+
+/// `cN: TYPE` for all of them.
+fn all_types(suffix: &str) -> String {
+    TYPES.iter().enumerate().map(|(at, (ty, ..))| format!("    c{at}: {ty}{suffix}\n")).collect()
+}
+
+#[test]
+fn a_value_of_every_type_goes_from_a_body_to_the_sink_also_where_null_is_not_allowed() {
+    for suffix in ["", " NOT NULL"] {
+        let schema = all_types(suffix);
+        let definition =
+            format!("{}{schema}sink: {{connector: print}}\n", definition("fail").split("    id:").next().unwrap());
+        let fields: Vec<_> = TYPES.iter().enumerate().map(|(at, (_, json, _))| format!("\"c{at}\": {json}")).collect();
+        let row: String =
+            TYPES.iter().enumerate().map(|(at, (.., value))| format!("        c{at}: {value}\n")).collect();
+        let none: String = format!(
+            "  - messages: [{{text: '{{}}'}}]\n    {}\n",
+            match suffix {
+                "" => "rows: [{}]",
+                _ => "error: 'c0'",
+            }
+        );
+        let body = fields.join(", ");
+        let test =
+            format!("cases:\n  - messages:\n      - text: |\n          {{{body}}}\n    rows:\n      -\n{row}{none}");
+        let (code, out, err) = Tested::new(&definition, &test).run();
+        assert_eq!(code, 0, "{suffix}: {out}{err}");
+    }
+}
+
+#[test]
+fn a_row_with_every_type_is_made_up_printed_and_written_to_files() {
+    let mut place = Place::new();
+    let source = format!("source:\n  connector: datagen\n  number-of-rows: 3\n  schema:\n{}", all_types(""));
+    place.define("printed", &format!("{source}sink: {{connector: print, print-identifier: types}}\n"));
+    let out = place.path("out");
+    place.define(
+        "written",
+        &format!("{source}sink: {{connector: filesystem, format: json, path: {}}}\n", out.display()),
+    );
+    let ended = place.run_command().arg("--exit-when-finished").status().unwrap();
+    assert_eq!(ended.code(), Some(0), "{}", fs::read_to_string(place.path("log-1")).unwrap());
+    let printed = fs::read_to_string(place.path("stdout")).unwrap();
+    assert_eq!(printed.lines().filter(|line| line.starts_with("types> +I[")).count(), 3, "{printed}");
+    let files = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    let text: String = files.map(|file| fs::read_to_string(file).unwrap()).collect();
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 3);
+    assert!(rows.iter().all(|row| row.as_object().unwrap().len() == TYPES.len()), "{text}");
+}
