@@ -3,12 +3,11 @@
 //!
 //! Run with `cargo bench --bench json`.
 
-use std::{
-    error::Error,
-    hint::black_box,
-    time::{Duration, Instant},
-};
+mod measure;
 
+use std::{error::Error, hint::black_box};
+
+use measure::{RUNS, machine, print, rates, summary};
 use queuewarden::{
     definition::Options,
     formats::{self, Decoder, Encoder},
@@ -19,9 +18,6 @@ use queuewarden::{
 const BODIES: usize = 256;
 /// Rows per batch, as the pipeline makes them.
 const BATCH: usize = 128;
-const RUNS: usize = 5;
-const SLICES: usize = 20;
-const SLICE: Duration = Duration::from_millis(40);
 const TARGET: f64 = 1.3;
 
 fn nullable(logical: T) -> ColumnType {
@@ -134,55 +130,6 @@ fn body(random: &mut fastrand::Rng) -> String {
     )
 }
 
-/// Messages per second of the median run, with least and most.
-struct Measured {
-    median: f64,
-    least: f64,
-    most: f64,
-}
-
-/// Messages per second of each work. They take turns in short slices, so that a slow spell of the machine falls on
-/// all of them.
-fn rates(works: &mut [&mut dyn FnMut() -> Result<(), Box<dyn Error>>]) -> Result<Vec<f64>, Box<dyn Error>> {
-    let mut totals = vec![(0_u32, Duration::ZERO); works.len()];
-    for _ in 0..SLICES {
-        for (work, (rounds, time)) in works.iter_mut().zip(&mut totals) {
-            let start = Instant::now();
-            while start.elapsed() < SLICE {
-                work()?;
-                *rounds += 1;
-            }
-            *time += start.elapsed();
-        }
-    }
-    let rate = |(rounds, time): (u32, Duration)| f64::from(rounds) * BODIES as f64 / time.as_secs_f64();
-    Ok(totals.into_iter().map(rate).collect())
-}
-
-fn summary(mut rates: Vec<f64>) -> Measured {
-    rates.sort_by(f64::total_cmp);
-    let at = |index: usize| rates.get(index).copied().unwrap_or(f64::NAN);
-    Measured { median: at(rates.len() / 2), least: at(0), most: at(rates.len() - 1) }
-}
-
-fn print(what: &str, measured: &Measured) {
-    println!(
-        "{what:<28} {:>9.0} messages/s  (least {:.0}, most {:.0}; {:.2} us a message)",
-        measured.median,
-        measured.least,
-        measured.most,
-        1e6 / measured.median
-    );
-}
-
-fn machine() -> String {
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    let model = model.map_or("unknown processor", |(_, name)| name.trim());
-    format!("{model}, {cores} cores, {} {}", std::env::consts::OS, std::env::consts::ARCH)
-}
-
 fn decode(decoder: &mut dyn Decoder, bodies: &[&str], rows: &mut RowsBuilder) -> Result<(), Box<dyn Error>> {
     for body in bodies {
         decoder.decode(body.as_bytes(), rows)?;
@@ -244,17 +191,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut other_decoder = formats::decoder("json", &schema, &Options::default())?;
     let mut other_out = Vec::new();
     for _ in 0..RUNS {
-        let run = rates(&mut [
-            &mut || untyped(&bodies, &mut other_out),
-            &mut || typed(&mut *decoder, &mut *encoder, &batches, &mut rows, &mut out),
-            &mut || {
-                for batch in &batches {
-                    decode(&mut *other_decoder, batch, &mut other_rows)?;
-                    black_box(other_rows.finish()?);
-                }
-                Ok(())
-            },
-        ])?;
+        let run = rates(
+            BODIES,
+            &mut [
+                &mut || untyped(&bodies, &mut other_out),
+                &mut || typed(&mut *decoder, &mut *encoder, &batches, &mut rows, &mut out),
+                &mut || {
+                    for batch in &batches {
+                        decode(&mut *other_decoder, batch, &mut other_rows)?;
+                        black_box(other_rows.finish()?);
+                    }
+                    Ok(())
+                },
+            ],
+        )?;
         let [untyped, typed, decode] = run[..] else { return Err("three rates".into()) };
         theirs.push(untyped);
         ours.push(typed);

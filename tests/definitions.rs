@@ -8,6 +8,8 @@ mod binary;
 mod datagen;
 #[path = "definitions/documented.rs"]
 mod documented;
+#[path = "definitions/formats.rs"]
+mod formats;
 #[path = "definitions/generated.rs"]
 mod generated;
 #[path = "definitions/together.rs"]
@@ -235,9 +237,9 @@ fn what_there_is_not_yet_is_refused_with_what_there_is() {
             "3:14: error: there is no connector `nms`; expected the name of a source: `mns`, `datagen`; did you mean `mns`?"
         ]
     );
-    let csv = "error: there is no format `csv`; expected the name of a format: `json`";
-    assert_eq!(told_with("format: json\n  messageType", "format: csv\n  messageType"), [format!("9:11: {csv}")]);
-    assert_eq!(told_with("out\n  format: json", "out\n  format: csv"), [format!("22:11: {csv}")]);
+    let orc = "error: there is no format `orc`; expected the name of a format: `json`, `csv`, `raw`";
+    assert_eq!(told_with("format: json\n  messageType", "format: orc\n  messageType"), [format!("9:11: {orc}")]);
+    assert_eq!(told_with("out\n  format: json", "out\n  format: orc"), [format!("22:11: {orc}")]);
     assert_eq!(
         told_with("on_error: fail", "on_error: dead_letter"),
         ["25:11: error: `on_error` is `dead_letter`; expected `fail` or `skip` (in this case)"]

@@ -98,6 +98,8 @@ impl OptionSpec {
 pub enum OptionKind {
     /// Any text that is not empty.
     Text,
+    /// Any text, also the empty one.
+    AnyText,
     /// An absolute `http://` or `https://` URL.
     Url,
     /// A plain decimal integer in a range, both ends included.
@@ -140,7 +142,7 @@ pub enum OptionKind {
 /// A checked value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OptionValue {
-    /// Text, Url, Choice
+    /// Text, AnyText, Url, Choice
     Text(String),
     /// Integer
     Integer(i64),

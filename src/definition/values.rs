@@ -25,7 +25,7 @@ impl OptionKind {
         let refusal = |_: &str| Refusal { expected: self.describe(), nearest: None };
         match *self {
             Self::Text if text.is_empty() => Err(refusal("")),
-            Self::Text => Ok(OptionValue::Text(text.to_owned())),
+            Self::Text | Self::AnyText => Ok(OptionValue::Text(text.to_owned())),
             Self::Url if is_url(text) => Ok(OptionValue::Text(text.to_owned())),
             Self::Url => Err(refusal("")),
             Self::Integer { min, max } => {
@@ -65,6 +65,7 @@ impl OptionKind {
     pub fn describe(&self) -> String {
         match *self {
             Self::Text => "a text that is not empty".into(),
+            Self::AnyText => "a text, which may be empty".into(),
             Self::Url => "an absolute `http://` or `https://` URL without a user or password".into(),
             Self::Integer { min, max } => match (min == i64::MIN, max == i64::MAX) {
                 (true, true) => "an integer".into(),

@@ -1,6 +1,15 @@
 //! Formats turn bodies into rows and rows into bytes. One file (or folder) per format, and one entry in the table.
 
+mod base64;
+pub mod csv;
+#[cfg(test)]
+mod flink_cases;
 pub mod json;
+mod number;
+pub mod raw;
+mod reason;
+mod scalars;
+mod time;
 
 use arrow_array::RecordBatch;
 
@@ -26,7 +35,8 @@ pub struct Decoded {
     pub nulled_fields: u32,
     /// Whether an `ignore-parse-errors` option dropped the body, or a part of it, whole; counted.
     pub dropped: bool,
-    /// Things after the first that Flink's meaning of an option leaves unread (such as further events); counted.
+    /// Things after the first that Flink's meaning of an option leaves unread (such as further events), and rows
+    /// dropped beyond the one that `dropped` stands for; counted.
     pub unread: u32,
 }
 
@@ -50,17 +60,29 @@ struct Format {
     encoder: Make<dyn Encoder>,
 }
 
-static FORMATS: &[Format] = &[Format {
-    name: "json",
-    decoder: |schema, options| Ok(Box::new(json::Decoder::new(schema, options)?)),
-    encoder: |schema, options| Ok(Box::new(json::Encoder::new(schema, options)?)),
-}];
+static FORMATS: &[Format] = &[
+    Format {
+        name: "json",
+        decoder: |schema, options| Ok(Box::new(json::Decoder::new(schema, options)?)),
+        encoder: |schema, options| Ok(Box::new(json::Encoder::new(schema, options)?)),
+    },
+    Format {
+        name: "csv",
+        decoder: |schema, options| Ok(Box::new(csv::Decoder::new(schema, options)?)),
+        encoder: |schema, options| Ok(Box::new(csv::Encoder::new(schema, options)?)),
+    },
+    Format {
+        name: "raw",
+        decoder: |schema, options| Ok(Box::new(raw::Decoder::new(schema, options)?)),
+        encoder: |schema, options| Ok(Box::new(raw::Encoder::new(schema, options)?)),
+    },
+];
 
 /// The names of all formats, as an option `format` takes them.
-pub const NAMES: &[&str] = &["json"];
+pub const NAMES: &[&str] = &["json", "csv", "raw"];
 
 /// What a definition may say of each format.
-pub const TABLES: &[&FormatTables] = &[&json::TABLES];
+pub const TABLES: &[&FormatTables] = &[&json::TABLES, &csv::TABLES, &raw::TABLES];
 
 fn find(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)

@@ -92,7 +92,7 @@ fn load(document: &Document, registry: &Registry) -> Loaded {
 
 fn sample(kind: OptionKind) -> String {
     match kind {
-        OptionKind::Text => "x".into(),
+        OptionKind::Text | OptionKind::AnyText => "x".into(),
         OptionKind::Url => "http://127.0.0.1:1".into(),
         OptionKind::Integer { min, max } => 1.clamp(min, max).to_string(),
         OptionKind::Boolean => "true".into(),
@@ -114,6 +114,7 @@ fn refused(kind: OptionKind) -> Vec<String> {
     let nanos = |duration: Duration| format!("{}ns", duration.as_nanos());
     match kind {
         OptionKind::Text => {}
+        OptionKind::AnyText => drop(all.pop()),
         OptionKind::Path => all.push("\"a\\0b\"".into()),
         OptionKind::Url => all.extend(["nonsense".into(), "ftp://h".into(), "http://u:p@h".into()]),
         OptionKind::Integer { min, max } => {

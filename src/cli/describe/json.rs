@@ -72,6 +72,7 @@ fn kind(kind: OptionKind, value: &mut Map<String, Value>) {
     };
     let name = match kind {
         OptionKind::Text => "text",
+        OptionKind::AnyText => "any_text",
         OptionKind::Url => "url",
         OptionKind::Boolean => "boolean",
         OptionKind::Path => "path",

@@ -17,8 +17,8 @@ pub(super) fn definition(source: End, sink: End) -> String {
         ),
     );
     optional_at_the_top(&sections::TOP, &mut text);
-    end(source, source, &mut text);
-    end(sink, source, &mut text);
+    end(source, (source, sink), &mut text);
+    end(sink, (source, sink), &mut text);
     for table in sections::SECTIONS {
         push(&mut text, format_args!("# {}:\n", table.name));
         for option in table.options {
@@ -36,7 +36,7 @@ fn optional_at_the_top(table: &OptionTable, text: &mut String) {
     }
 }
 
-fn end(end: End, source: End, text: &mut String) {
+fn end(end: End, (source, sink): (End, End), text: &mut String) {
     push(text, format_args!("{}:\n  connector: {}\n", end.role.name(), end.name));
     for option in end.tables.options.options.iter().filter(|option| option.required) {
         push(text, format_args!("  # {}\n", first_sentence(option.doc)));
@@ -50,7 +50,7 @@ fn end(end: End, source: End, text: &mut String) {
         }
     }
     match end.role {
-        Role::Source => schema(end, text),
+        Role::Source => schema(source, sink, text),
         Role::Sink => text.push_str(
             "  # Without a `schema:` of its own the sink has the columns of the source. With one, columns are matched by\n  \
              # position, as INSERT INTO does.\n",
@@ -68,15 +68,13 @@ fn end(end: End, source: End, text: &mut String) {
     }
 }
 
-fn schema(end: End, text: &mut String) {
+fn schema(source: End, sink: End, text: &mut String) {
     text.push_str("  # Columns as in CREATE TABLE, read from the body by their names.\n  schema:\n");
     // A format that does not look into bodies has one column for all of it.
-    let columns = match end.format.map(|format| format.name) {
-        Some("raw") => &["body: STRING"][..],
-        _ => &["id: BIGINT", "name: STRING"],
-    };
+    let is_raw = |end: End| end.format.is_some_and(|format| format.name == "raw");
+    let columns = if is_raw(source) || is_raw(sink) { &["body: STRING"][..] } else { &["id: BIGINT", "name: STRING"] };
     columns.iter().for_each(|column| push(text, format_args!("    {column}\n")));
-    for MetadataKey { name, logical, nullable, doc } in end.tables.metadata {
+    for MetadataKey { name, logical, nullable, doc } in source.tables.metadata {
         let null = if *nullable { "" } else { " NOT NULL" };
         push(text, format_args!("    # {}\n    # {name}: {logical}{null} METADATA\n", first_sentence(doc)));
     }
@@ -93,7 +91,7 @@ fn value(option: &OptionSpec, owner: &str) -> String {
         return format!("${{{}_{}}}", word(owner), word(option.name));
     }
     scalar(&match option.kind {
-        OptionKind::Text => format!("my-{}", option.name),
+        OptionKind::Text | OptionKind::AnyText => format!("my-{}", option.name),
         OptionKind::Url => "http://127.0.0.1".to_owned(),
         OptionKind::Integer { min, max } => 1_i64.clamp(min, max).to_string(),
         OptionKind::Boolean => "false".to_owned(),
@@ -113,7 +111,7 @@ fn scalar(text: &str) -> String {
     let variable = text.starts_with("${") && text.ends_with('}');
     let plain = |c: char| c.is_ascii_alphanumeric() || "._/:-".contains(c);
     let word = text.starts_with(|c: char| c.is_ascii_alphanumeric()) || text.parse::<i64>().is_ok();
-    if variable || (word && text != "null" && !text.ends_with(':') && text.chars().all(plain)) {
+    if variable || (word && !text.eq_ignore_ascii_case("null") && !text.ends_with(':') && text.chars().all(plain)) {
         return text.to_owned();
     }
     // What JSON quotes, YAML reads as the same.

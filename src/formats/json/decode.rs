@@ -4,10 +4,10 @@ use simdutf8::compat::from_utf8;
 
 use super::{
     check,
-    failure::excerpt,
     object::read_object,
     options::{FAIL_ON_MISSING_FIELD, IGNORE_PARSE_ERRORS},
     plan::RowPlan,
+    reason::excerpt,
     standard, text,
     value::{Context, Scratch, Settings},
 };

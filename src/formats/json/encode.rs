@@ -1,18 +1,14 @@
 //! Rows to lines.
 
-use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array,
-    Int16Array, Int32Array, Int64Array, ListArray, MapArray, RecordBatch, StringArray, StructArray,
-    Time32MillisecondArray, TimestampMicrosecondArray, TimestampNanosecondArray,
-};
+use arrow_array::{Array, ArrayRef, ListArray, MapArray, RecordBatch, StringArray, StructArray};
 use arrow_buffer::NullBuffer;
-use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 
 use super::{
-    check_map_key, number,
+    base64, check_map_key, number,
     options::{DECIMAL_AS_PLAIN_NUMBER, IGNORE_NULL_FIELDS, MAP_NULL_KEY_LITERAL, MAP_NULL_KEY_MODE},
+    scalars::{Scalars, cast},
     standard, text,
-    time::{self, Standard, Unit},
+    time::{self, Standard},
 };
 use crate::{
     definition::Options,
@@ -128,19 +124,7 @@ struct ColumnWriter<'a> {
 }
 
 enum Values<'a> {
-    Boolean(&'a BooleanArray),
-    Int8(&'a [i8]),
-    Int16(&'a [i16]),
-    Int32(&'a [i32]),
-    Int64(&'a [i64]),
-    Float32(&'a [f32]),
-    Float64(&'a [f64]),
-    Decimal { values: &'a [i128], scale: i8 },
-    Text(&'a StringArray),
-    Bytes(&'a BinaryArray),
-    Date(&'a [i32]),
-    Time(&'a [i32]),
-    Timestamp { values: &'a [i64], zoned: bool, unit: Unit },
+    Scalars(Scalars<'a>),
     Array { offsets: &'a [i32], items: Box<ColumnWriter<'a>> },
     Map { offsets: &'a [i32], keys: &'a StringArray, values: Box<ColumnWriter<'a>> },
     Row(Vec<FieldWriter<'a>>),
@@ -171,29 +155,7 @@ impl<'a> ColumnWriter<'a> {
 impl<'a> Values<'a> {
     /// `None` if the array is not of the type.
     fn new(logical: &'a LogicalType, array: &'a ArrayRef) -> Result<Option<Self>, String> {
-        fn cast<T: 'static>(array: &ArrayRef) -> Option<&T> {
-            array.as_any().downcast_ref::<T>()
-        }
-        let zoned = matches!(logical, LogicalType::TimestampLtz(_));
         Ok(match logical {
-            LogicalType::Boolean => cast(array).map(Self::Boolean),
-            LogicalType::TinyInt => cast::<Int8Array>(array).map(|array| Self::Int8(array.values())),
-            LogicalType::SmallInt => cast::<Int16Array>(array).map(|array| Self::Int16(array.values())),
-            LogicalType::Int => cast::<Int32Array>(array).map(|array| Self::Int32(array.values())),
-            LogicalType::BigInt => cast::<Int64Array>(array).map(|array| Self::Int64(array.values())),
-            LogicalType::Float => cast::<Float32Array>(array).map(|array| Self::Float32(array.values())),
-            LogicalType::Double => cast::<Float64Array>(array).map(|array| Self::Float64(array.values())),
-            LogicalType::Decimal(..) => cast::<Decimal128Array>(array)
-                .map(|array| Self::Decimal { values: array.values(), scale: array.scale() }),
-            LogicalType::Char(_) | LogicalType::VarChar(_) => cast(array).map(Self::Text),
-            LogicalType::Binary(_) | LogicalType::VarBinary(_) => cast(array).map(Self::Bytes),
-            LogicalType::Date => cast::<Date32Array>(array).map(|array| Self::Date(array.values())),
-            LogicalType::Time(_) => cast::<Time32MillisecondArray>(array).map(|array| Self::Time(array.values())),
-            LogicalType::Timestamp(_) | LogicalType::TimestampLtz(_) => {
-                let micros = cast::<TimestampMicrosecondArray>(array).map(|array| (array.values(), Unit::Micros));
-                let nanos = || cast::<TimestampNanosecondArray>(array).map(|array| (array.values(), Unit::Nanos));
-                micros.or_else(nanos).map(|(values, unit)| Self::Timestamp { values, zoned, unit })
-            }
             LogicalType::Array(element) => match cast::<ListArray>(array) {
                 Some(list) => {
                     let items = Box::new(ColumnWriter::new(&element.logical, list.values())?);
@@ -216,6 +178,7 @@ impl<'a> Values<'a> {
                 }
                 _ => None,
             },
+            scalar => Scalars::new(scalar, array).map(Self::Scalars),
         })
     }
 }
@@ -257,24 +220,7 @@ fn write_slot(column: &ColumnWriter<'_>, row: usize, settings: &Settings, out: &
 /// from offsets that Arrow has checked.
 fn write_value(values: &Values<'_>, row: usize, settings: &Settings, out: &mut Vec<u8>) -> Result<(), String> {
     match values {
-        Values::Boolean(values) => out.extend_from_slice(if values.value(row) { b"true" } else { b"false" }),
-        Values::Int8(values) => write_integer(values[row], out),
-        Values::Int16(values) => write_integer(values[row], out),
-        Values::Int32(values) => write_integer(values[row], out),
-        Values::Int64(values) => write_integer(values[row], out),
-        Values::Float32(values) => number::write_f32(values[row], out),
-        Values::Float64(values) => number::write_f64(values[row], out),
-        Values::Decimal { values, scale } => number::write_decimal(values[row], *scale, settings.plain_decimals, out),
-        Values::Text(values) => text::write_string(values.value(row), out),
-        Values::Bytes(values) => write_bytes(values.value(row), out)?,
-        Values::Date(values) => quoted(out, |out| time::write_date(values[row], out))
-            .ok_or_else(|| format!("{} days since the epoch are outside the calendar", values[row]))?,
-        Values::Time(values) => quoted(out, |out| time::write_time(values[row], out))
-            .ok_or_else(|| format!("{} ms are not a time of day", values[row]))?,
-        Values::Timestamp { values, zoned, unit } => {
-            quoted(out, |out| time::write_timestamp(values[row], settings.standard, *zoned, *unit, out))
-                .ok_or_else(|| format!("timestamp {} is outside the calendar", values[row]))?;
-        }
+        Values::Scalars(scalars) => write_scalar(scalars, row, settings, out)?,
         Values::Array { offsets, items } => {
             out.push(b'[');
             for (at, item) in (offsets[row] as usize..offsets[row + 1] as usize).enumerate() {
@@ -290,6 +236,31 @@ fn write_value(values: &Values<'_>, row: usize, settings: &Settings, out: &mut V
             write_map(keys, values, entries, settings, out)?;
         }
         Values::Row(fields) => write_object(fields, row, settings, out)?,
+    }
+    Ok(())
+}
+
+/// Writes a value that is not null and not nested; `row` as for [`write_value`].
+fn write_scalar(scalars: &Scalars<'_>, row: usize, settings: &Settings, out: &mut Vec<u8>) -> Result<(), String> {
+    match scalars {
+        Scalars::Boolean(values) => out.extend_from_slice(if values.value(row) { b"true" } else { b"false" }),
+        Scalars::Int8(values) => write_integer(values[row], out),
+        Scalars::Int16(values) => write_integer(values[row], out),
+        Scalars::Int32(values) => write_integer(values[row], out),
+        Scalars::Int64(values) => write_integer(values[row], out),
+        Scalars::Float32(values) => number::write_f32(values[row], out),
+        Scalars::Float64(values) => number::write_f64(values[row], out),
+        Scalars::Decimal { values, scale } => number::write_decimal(values[row], *scale, settings.plain_decimals, out),
+        Scalars::Text(values) => text::write_string(values.value(row), out),
+        Scalars::Bytes(values) => write_bytes(values.value(row), out)?,
+        Scalars::Date(values) => quoted(out, |out| time::write_date(values[row], out))
+            .ok_or_else(|| format!("{} days since the epoch are outside the calendar", values[row]))?,
+        Scalars::Time(values) => quoted(out, |out| time::write_time(values[row], out))
+            .ok_or_else(|| format!("{} ms are not a time of day", values[row]))?,
+        Scalars::Timestamp { values, zoned, unit } => {
+            quoted(out, |out| time::write_timestamp(values[row], settings.standard, *zoned, *unit, out))
+                .ok_or_else(|| format!("timestamp {} is outside the calendar", values[row]))?;
+        }
     }
     Ok(())
 }
@@ -326,13 +297,9 @@ fn write_integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Standard base64 with padding and without line breaks, as Jackson's default variant.
 fn write_bytes(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
     out.push(b'"');
-    let start = out.len();
-    out.resize(start + bytes.len().div_ceil(3) * 4, 0);
-    let room = out.get_mut(start..).unwrap_or(&mut []);
-    BASE64.encode_slice(bytes, room).map_err(|error| error.to_string())?;
+    base64::encode(bytes, out)?;
     out.push(b'"');
     Ok(())
 }
@@ -347,6 +314,8 @@ fn quoted(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Option<()>) -> 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+
+    use arrow_array::Int32Array;
 
     use super::*;
 

@@ -1,10 +1,7 @@
 //! Why a body was refused, in words for the operator.
 
-use super::{plan::Node, text::literal_length};
+use super::{plan::Node, reason::excerpt, text::literal_length};
 use crate::model::ColumnError;
-
-/// Longest excerpt of a value in a reason, in characters.
-const MOST_EXCERPT: usize = 40;
 
 /// Why a value, or the body as a whole, was refused. Put into words only when it is shown: under
 /// `json.ignore-parse-errors` most never are.
@@ -118,16 +115,6 @@ impl From<ColumnError> for Failure<'_> {
     fn from(error: ColumnError) -> Self {
         Self::new(Cause::Column(error))
     }
-}
-
-/// The beginning of a text, on one line.
-pub(super) fn excerpt(text: &str) -> String {
-    let mut chars = text.chars().map(|character| if character.is_control() { ' ' } else { character });
-    let mut short: String = chars.by_ref().take(MOST_EXCERPT).collect();
-    if chars.next().is_some() {
-        short.push_str("...");
-    }
-    short
 }
 
 /// Where a part stands in the whole it was borrowed from, in bytes; `None` if it was not.

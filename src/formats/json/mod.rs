@@ -8,12 +8,10 @@ mod decode;
 mod encode;
 mod failure;
 mod nested;
-mod number;
 mod object;
 pub mod options;
 mod plan;
 mod text;
-mod time;
 mod value;
 
 #[cfg(test)]
@@ -27,11 +25,14 @@ pub use decode::Decoder;
 pub use encode::Encoder;
 pub use options::{TABLE, check};
 
+use super::{
+    base64, number, reason, scalars,
+    time::{self, Standard},
+};
 use crate::{
     definition::{At, Diagnostic, Endpoint, FormatTables, Options},
     model::{ColumnType, LogicalType},
 };
-use time::Standard;
 
 /// The format's line in the table.
 pub static TABLES: FormatTables = FormatTables {

@@ -1,26 +1,13 @@
 //! Single values: the text of a scalar becomes a value of a column.
 
-use base64::{
-    Engine,
-    alphabet::STANDARD,
-    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
-};
-
 use super::{
+    base64,
     failure::Failure,
     number::{self, Decimal},
     plan::{Kind, Node},
     time::{self, Standard},
 };
 use crate::model::{ColumnBuilder, Scalar};
-
-/// Base64 as Jackson reads it: padding is mandatory, bits after the last byte are not looked at.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new()
-        .with_decode_allow_trailing_bits(true)
-        .with_decode_padding_mode(DecodePaddingMode::RequireCanonical),
-);
 
 /// How errors are treated and times are spelt.
 #[derive(Debug, Clone, Copy)]
@@ -111,7 +98,7 @@ fn append<'a>(
     let literal = matches!(token, Token::Literal(_));
     let scalar = match &node.kind {
         Kind::Text => Some(Scalar::Text(content)),
-        Kind::Bytes if literal => bytes(content, &mut context.scratch.bytes).map(Scalar::Bytes),
+        Kind::Bytes if literal => base64::decode(content, &mut context.scratch.bytes).map(Scalar::Bytes),
         Kind::Date if literal => time::parse_date(content.as_bytes()).map(Scalar::Int32),
         Kind::Time if literal => time::parse_time(content.as_bytes()).map(Scalar::Int32),
         Kind::Timestamp { zoned, unit } if literal => {
@@ -151,16 +138,4 @@ fn plain(kind: &Kind, content: &str, literal: bool) -> Option<Scalar<'static>> {
         Kind::Double => content.parse().ok().map(Scalar::Float64),
         _ => None,
     }
-}
-
-/// Base64; blanks in it are skipped, as Jackson does.
-fn bytes<'b>(content: &str, out: &'b mut Vec<u8>) -> Option<&'b [u8]> {
-    out.clear();
-    if BASE64.decode_vec(content, out).is_err() {
-        let dense: String = content.chars().filter(|character| *character > ' ').collect();
-        out.clear();
-        (dense.len() < content.len()).then_some(())?;
-        BASE64.decode_vec(&dense, out).ok()?;
-    }
-    Some(out)
 }

@@ -268,8 +268,8 @@ fn type_table() -> Vec<(T, Pairs, Vec<&'static str>)> {
         (T::Char(1), vec![(r#""abc""#, r#""abc""#)], vec![]),
         (
             T::VarBinary(None),
-            vec![(r#""AAE=""#, r#""AAE=""#), (r#""""#, r#""""#), (r#""AA\r\nE=""#, r#""AAE=""#)],
-            vec![r#""AAE""#, r#""?""#, "1", "true", "[]"],
+            vec![(r#""AAE=""#, r#""AAE=""#), (r#""""#, r#""""#), (r#""AAEC\r\nAAE=""#, r#""AAECAAE=""#)],
+            vec![r#""AAE""#, r#""AA\r\nE=""#, r#""?""#, "1", "true", "[]"],
         ),
         (
             T::Date,

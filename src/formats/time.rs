@@ -1,4 +1,4 @@
-//! Dates and times in the two spellings of `json.timestamp-format.standard`.
+//! Dates and times, and timestamps in the two spellings of Flink.
 
 use chrono::{Datelike, NaiveDate};
 
@@ -6,7 +6,7 @@ use chrono::{Datelike, NaiveDate};
 const EPOCH_FROM_CE: i32 = 719_163;
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// `json.timestamp-format.standard`
+/// How a timestamp is spelt, as in `json.timestamp-format.standard`; csv knows the first only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standard {
     /// `2020-12-30 12:13:14.123`; seconds are mandatory
@@ -40,6 +40,26 @@ pub(super) fn parse_date(text: &[u8]) -> Option<i32> {
     let year = two(*y1, *y2)? * 100 + two(*y3, *y4)?;
     let date = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, two(*m1, *m2)?, two(*d1, *d2)?)?;
     Some(date.num_days_from_ce() - EPOCH_FROM_CE)
+}
+
+/// The same with one or two digits for month and day, as `java.sql.Date` reads it. A day that its month does not
+/// have, which Java turns into one of the next month, is none.
+pub(super) fn parse_lenient_date(text: &str) -> Option<i32> {
+    let mut parts = text.split('-');
+    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
+    let number = |part: &str, digits: std::ops::RangeInclusive<usize>| {
+        let good = digits.contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+        good.then(|| part.parse::<u16>().ok()).flatten()
+    };
+    let (year, month, day) = (number(year, 4..=4)?, number(month, 1..=2)?, number(day, 1..=2)?);
+    let date = NaiveDate::from_ymd_opt(i32::from(year), u32::from(month), u32::from(day))?;
+    parts.next().is_none().then(|| date.num_days_from_ce() - EPOCH_FROM_CE)
+}
+
+/// A `HH:mm[:ss[.fraction]]`, in milliseconds since midnight; what is finer is cut off.
+pub(super) fn parse_time_of_day(text: &[u8]) -> Option<i32> {
+    let (seconds, nanos) = parse_clock(text, false)?;
+    i32::try_from(seconds * 1000 + nanos / 1_000_000).ok()
 }
 
 /// A `HH:mm:ss[.fraction]`, in milliseconds since midnight; the fraction is dropped, as Flink does.
