@@ -213,6 +213,8 @@ fn cpu_time(pid: u32) -> Duration {
 /// Two pipelines on one thread. One makes rows as fast as it can; the other panics ten times a second, in a sink of
 /// its own, and is restarted each time.
 fn neighbour() {
+    // Writing a backtrace for each would be most of what is measured.
+    std::panic::set_hook(Box::new(|_| {}));
     println!("\na neighbour on the same thread, rows a second over 20 s");
     let (calm, calm_slowest, _) = rates(false);
     let (shaken, slowest, panics) = rates(true);
