@@ -17,6 +17,7 @@ use queuewarden::{
         describe::markdown::{self, cell},
     },
     emulator::SWITCHES,
+    model::DEAD_LETTER_COLUMNS,
     supervisor::State,
     telemetry::{METRIC_DOCS, Metrics},
 };
@@ -29,6 +30,14 @@ fn root() -> &'static Path {
 
 fn readme() -> String {
     fs::read_to_string(root().join("README.md")).expect("README.md is there")
+}
+
+fn letters_table() -> String {
+    let mut text = String::from("| column | type | meaning |\n|---|---|---|\n");
+    for (name, declared, meaning) in DEAD_LETTER_COLUMNS {
+        writeln!(text, "| `{name}` | {declared} | {} |", cell(meaning)).unwrap();
+    }
+    text
 }
 
 fn metric_table() -> String {
@@ -52,6 +61,7 @@ fn tables() -> Vec<(String, String)> {
     let mut tables = markdown::tables();
     tables.push(("metrics".to_owned(), metric_table()));
     tables.push(("switches".to_owned(), switch_table()));
+    tables.push(("columns: dead letters".to_owned(), letters_table()));
     tables
 }
 

@@ -120,7 +120,7 @@ cases:
 }
 
 #[test]
-fn refused_rows_are_rejects_under_skip_and_an_error_under_fail() {
+fn refused_rows_are_rejects_whatever_on_error_says_and_an_error_under_fail() {
     let messages = "
   - messages: [{text: '{\"id\": 1}'}, {text: nonsense}, {text: '{\"name\": \"no id\"}'}]
     rows: [{number: 1, count: 1}]\n";
@@ -128,6 +128,9 @@ fn refused_rows_are_rejects_under_skip_and_an_error_under_fail() {
       - {message: 2, reason: expected a JSON object}
       - {message: 3, reason: 'column number: null where the sink'}\n";
     let (code, out, err) = Tested::new(&definition("skip"), &format!("cases:{messages}{rejects}")).run();
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let letters = "dead_letter\ndead_letter: {connector: print}";
+    let (code, out, err) = Tested::new(&definition(letters), &format!("cases:{messages}{rejects}")).run();
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     let error = "    error: message 2 cannot be processed\n";
     let (code, out, _) = Tested::new(&definition("skip"), &format!("cases:{messages}{rejects}{error}")).run();

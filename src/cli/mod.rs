@@ -10,6 +10,7 @@ mod exit;
 mod failpoints;
 mod init;
 mod reload;
+mod replay;
 mod restart;
 mod run;
 mod signals;
@@ -70,6 +71,8 @@ enum Verb {
     Init(init::InitArgs),
     /// Run the tests beside definitions: given messages, the rows they should become. Opens no source and no sink.
     Test(test::TestArgs),
+    /// Send dead letters through a pipeline again, while no supervisor runs.
+    Replay(replay::Args),
     /// Look at, forget or rename what pipelines have stored, while no supervisor runs.
     #[command(subcommand)]
     State(state::Verb),
@@ -116,6 +119,7 @@ pub fn main() -> Exit {
         Verb::Describe(args) => uncaught(signals, || describe::run(&args)),
         Verb::Init(args) => uncaught(signals, || init::run(&args)),
         Verb::Test(args) => uncaught(signals, || test::run(&args)),
+        Verb::Replay(args) => uncaught(signals, || replay::run(&args)),
         Verb::State(verb) => uncaught(signals, || state::run(verb)),
     }
 }

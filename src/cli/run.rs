@@ -288,7 +288,7 @@ const CLOSE_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Ends the process without waiting for a blocking call that never returns; the store is closed first if it is given,
 /// unless its disk does not answer any more.
-fn leave(exit: Exit, state: Option<StateDir>) -> ! {
+pub(super) fn leave(exit: Exit, state: Option<StateDir>) -> ! {
     if let Some(state) = state {
         let (closed, wait) = mpsc::channel();
         std::thread::spawn(move || {

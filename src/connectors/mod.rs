@@ -8,11 +8,12 @@ pub mod mns;
 mod not_null;
 mod plan;
 pub mod print;
+pub mod replay;
 mod resolve;
 
 pub use load::{Loaded, load};
 pub use not_null::NotNull;
-pub use plan::{Claim, Plan, RowShape};
+pub use plan::{Claim, DeadLetterPlan, MakeSink, Plan, RowShape};
 pub use resolve::{fate, recover_elsewhere, resolve};
 
 use crate::{definition::Registry, formats};

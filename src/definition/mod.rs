@@ -32,5 +32,7 @@ pub use schema::widens;
 pub use show::Digest;
 pub use substitute::Environment;
 pub use test_file::{Case, Content, ExpectedReject, Input, TestFile, TestMessage, read_test};
-pub use units::{parse_boolean, parse_character, parse_duration, parse_integer, parse_size, show_duration, unescape};
+pub use units::{
+    Per, Rate, parse_boolean, parse_character, parse_duration, parse_integer, parse_size, show_duration, unescape,
+};
 pub use values::Refusal;

@@ -66,7 +66,7 @@ pub struct Case {
     pub input: Input,
     /// The rows the sink should get, in order: columns and values.
     pub rows: Vec<Located<Vec<Entry>>>,
-    /// The messages that should be refused, in order.
+    /// The bodies and rows that should be refused, in the order of their messages.
     pub rejects: Vec<ExpectedReject>,
     /// A part of the fault that the pipeline should fail with.
     pub error: Option<Located<String>>,
@@ -107,10 +107,10 @@ pub enum Content {
     File(PathBuf),
 }
 
-/// A message that should be refused.
+/// A body, or a row of one, that should be refused.
 #[derive(Debug)]
 pub struct ExpectedReject {
-    /// Which one, from 1.
+    /// Which message it is or is of, from 1.
     pub message: u64,
     /// A part of the reason.
     pub reason: String,

@@ -80,6 +80,7 @@ fn kind(kind: OptionKind, value: &mut Map<String, Value>) {
         OptionKind::Size => "size",
         OptionKind::Number => "number",
         OptionKind::Share => "share",
+        OptionKind::Rate => "rate",
         OptionKind::Backoff => "backoff",
         OptionKind::Integer { min, max } => {
             set("min", min.into());

@@ -64,7 +64,7 @@ impl Subject {
 }
 
 fn general_sections() -> impl Iterator<Item = &'static OptionTable> {
-    std::iter::once(&sections::TOP).chain(sections::SECTIONS)
+    [&sections::TOP, &sections::SOURCE].into_iter().chain(sections::SECTIONS)
 }
 
 /// What a connector can be.

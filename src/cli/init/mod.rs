@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use crate::{
         connectors::resolve,
-        definition::{Environment, OptionTable, Style, load_text},
+        definition::{Environment, OptionTable, Style, load_text, sections},
     };
 
     /// What is wrong with a definition once every variable is set, warnings too; empty: nothing.
@@ -188,7 +188,8 @@ mod tests {
     fn tables() -> impl Iterator<Item = &'static OptionTable> {
         let roles = |connector: &&'static ConnectorTables| [connector.source.as_ref(), connector.sink.as_ref()];
         let of_connectors = REGISTRY.connectors.iter().flat_map(roles).flatten().map(|role| role.options);
-        of_connectors.chain(REGISTRY.formats.iter().map(|format| format.options))
+        let of_formats = REGISTRY.formats.iter().map(|format| format.options);
+        of_connectors.chain(of_formats).chain([&sections::SOURCE])
     }
 
     /// Every definition that can be asked for.
@@ -232,6 +233,17 @@ mod tests {
                 with[at] = format!("  {line}");
                 assert_eq!(wrong(&with.join("\n")), "", "{asked}: {line}");
             }
+        }
+    }
+
+    #[test]
+    fn the_section_for_dead_letters_is_valid_when_its_comment_signs_are_taken_away() {
+        for (asked, text) in all() {
+            let (before, letters) = text.split_once("# dead_letter:\n").unwrap();
+            let uncommented = |line: &str| line.strip_prefix("#   ").map(|rest| format!("  {rest}\n"));
+            let letters: String = letters.lines().map_while(uncommented).collect();
+            let before = before.replace("# on_error: fail\n", "on_error: dead_letter\n");
+            assert_eq!(wrong(&format!("{before}dead_letter:\n{letters}")), "", "{asked}");
         }
     }
 

@@ -3,7 +3,16 @@
 use std::fmt::Write;
 
 use super::End;
-use crate::definition::{MetadataKey, OptionKind, OptionSpec, OptionTable, Role, sections};
+use crate::definition::{FormatUse, MetadataKey, OptionKind, OptionSpec, OptionTable, Role, sections};
+
+/// What `on_error: dead_letter` needs.
+const DEAD_LETTERS: &str = "\
+# With `on_error: dead_letter`: where bodies and rows go that are refused for good. Any sink, with columns of its own.
+# dead_letter:
+#   connector: filesystem
+#   path: dead-letters
+#   format: json
+";
 
 /// A whole definition; valid once its variables are set.
 pub(super) fn definition(source: End, sink: End) -> String {
@@ -19,6 +28,7 @@ pub(super) fn definition(source: End, sink: End) -> String {
     optional_at_the_top(&sections::TOP, &mut text);
     end(source, (source, sink), &mut text);
     end(sink, (source, sink), &mut text);
+    text.push_str(DEAD_LETTERS);
     for table in sections::SECTIONS {
         push(&mut text, format_args!("# {}:\n", table.name));
         for option in table.options {
@@ -56,7 +66,10 @@ fn end(end: End, (source, sink): (End, End), text: &mut String) {
              # position, as INSERT INTO does.\n",
         ),
     }
-    let tables = std::iter::once(end.tables.options).chain(end.format.map(|format| format.options));
+    // They are of messages; what has no format makes rows up.
+    let has_messages = end.role == Role::Source && end.tables.format != FormatUse::Never;
+    let general = has_messages.then_some(&sections::SOURCE);
+    let tables = std::iter::once(end.tables.options).chain(end.format.map(|format| format.options)).chain(general);
     for option in tables.flat_map(|table| table.options).filter(|option| !option.required) {
         push(text, format_args!("  # {}\n", first_sentence(option.doc)));
         push(text, format_args!("  # {}: {}\n", option.name, value(option, source.name)));
@@ -102,6 +115,7 @@ fn value(option: &OptionSpec, owner: &str) -> String {
         OptionKind::Size => "1mb".to_owned(),
         OptionKind::Number => "1".to_owned(),
         OptionKind::Share => "0".to_owned(),
+        OptionKind::Rate => "500/s".to_owned(),
         OptionKind::Backoff => "1s..60s".to_owned(),
     })
 }

@@ -213,9 +213,7 @@ pub(super) fn run(
             }
         }
     }
-    // The first reason counts for a message, as when it runs.
     outcome.rejects.sort_by_key(|(message, _)| *message);
-    outcome.rejects.dedup_by_key(|(message, _)| *message);
     outcome.fails = definition.on_error == crate::definition::OnError::Fail;
     Ok(outcome)
 }

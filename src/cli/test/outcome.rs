@@ -12,7 +12,7 @@ use crate::definition::Case;
 pub(super) struct Outcome {
     /// What the sink would get.
     pub(super) rows: Vec<Row>,
-    /// Messages that are refused, counted from 1, and why; in the order of the messages.
+    /// The messages of bodies and rows that are refused, counted from 1, and why; in the order of the messages.
     pub(super) rejects: Vec<(u64, String)>,
     /// Whether a refused message fails the pipeline.
     pub(super) fails: bool,
