@@ -120,6 +120,20 @@ cases:
 }
 
 #[test]
+fn a_body_as_it_is_received_is_decoded_as_the_source_says() {
+    let base64 = definition("skip")
+        .replace("  format: json\n  schema:\n    id", "  bodyEncoding: base64\n  format: json\n  schema:\n    id");
+    let test = "\
+cases:
+  - messages: [{received: eyJpZCI6IDJ9}, {received: '{\"id\": 3}'}, {text: '{\"id\": 4}'}]
+    rows: [{number: 2, count: 1}, {number: 4, count: 1}]
+    rejects: [{message: 2, reason: the body is not base64}]
+";
+    let (code, out, err) = Tested::new(&base64, test).run();
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+}
+
+#[test]
 fn refused_rows_are_rejects_whatever_on_error_says_and_an_error_under_fail() {
     let messages = "
   - messages: [{text: '{\"id\": 1}'}, {text: nonsense}, {text: '{\"name\": \"no id\"}'}]

@@ -13,7 +13,7 @@ mod resolve;
 
 pub use load::{Loaded, load};
 pub use not_null::NotNull;
-pub use plan::{Claim, DeadLetterPlan, MakeSink, Plan, RowShape};
+pub use plan::{Claim, DeadLetterPlan, MakeSink, Plan, RowShape, Transport};
 pub use resolve::{fate, recover_elsewhere, resolve};
 
 use crate::{definition::Registry, formats};

@@ -90,7 +90,7 @@ pub enum Input {
 /// One message.
 #[derive(Debug)]
 pub struct TestMessage {
-    /// Its body, as the format gets it.
+    /// Its body.
     pub body: Located<Content>,
     /// Values of metadata columns.
     pub metadata: Vec<Entry>,
@@ -105,6 +105,8 @@ pub enum Content {
     Base64(String),
     /// In a file of its own, beside the test.
     File(PathBuf),
+    /// Written in the file, as the service delivers it: in base64, or in the envelope of a topic.
+    Received(String),
 }
 
 /// A body, or a row of one, that should be refused.
@@ -236,10 +238,10 @@ fn read_messages(entry: &Entry, report: &mut Report) -> Vec<TestMessage> {
 }
 
 fn read_message(number: usize, node: &Node, report: &mut Report) -> Option<TestMessage> {
-    const BODIES: [&str; 3] = ["text", "base64", "file"];
+    const BODIES: [&str; 4] = ["text", "base64", "file", "received"];
     static NONE: OptionTable = OptionTable { name: "message", options: &[] };
     let name = format!("message {number}");
-    let (section, _) = section(node, &name, &["text", "base64", "file", "metadata"], &NONE, report)?;
+    let (section, _) = section(node, &name, &["text", "base64", "file", "received", "metadata"], &NONE, report)?;
     let given: Vec<_> = section.entries.iter().filter(|entry| BODIES.contains(&entry.key.value.as_str())).collect();
     let metadata = match section.get("metadata") {
         Some(entry) => mapping(&entry.value, "`metadata`", "a mapping of metadata keys", report)?.to_vec(),
@@ -248,13 +250,14 @@ fn read_message(number: usize, node: &Node, report: &mut Report) -> Option<TestM
     let [body] = given[..] else {
         let message = format!("`{name}` has {} bodies", given.len());
         let place = section.key.unwrap_or(node.span);
-        report.push(Diagnostic::error(message).at(place).expected("one of `text`, `base64` and `file`"));
+        report.push(Diagnostic::error(message).at(place).expected("one of `text`, `base64`, `file` and `received`"));
         return None;
     };
     let text = word(body, "a body", report)?;
     let body = text.map(|text| match body.key.value.as_str() {
         "text" => Content::Text(text),
         "base64" => Content::Base64(text),
+        "received" => Content::Received(text),
         _ => Content::File(PathBuf::from(text)),
     });
     Some(TestMessage { body, metadata })
@@ -324,9 +327,9 @@ mod tests {
             "2:5: error: `case 1` has no option `nam`; did you mean `name`?",
             "4:5: error: `case 2` has nothing that goes in; expected `messages:`, or `generate:` where the source makes \
              rows up",
-            "5:17: error: `message 1` has 0 bodies; expected one of `text`, `base64` and `file`",
+            "5:17: error: `message 1` has 0 bodies; expected one of `text`, `base64`, `file` and `received`",
             "5:17: error: `message 1` has no option `txt`; did you mean `text`?",
-            "6:17: error: `message 1` has 2 bodies; expected one of `text`, `base64` and `file`",
+            "6:17: error: `message 1` has 2 bodies; expected one of `text`, `base64`, `file` and `received`",
         ];
         for line in expected {
             assert!(all.contains(&line.to_owned()), "{line}\n{all:#?}");

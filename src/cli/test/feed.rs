@@ -4,19 +4,20 @@ use std::path::Path;
 
 use arrow_array::{cast::AsArray, types::TimestampMicrosecondType};
 use base64_simd::STANDARD;
+use bytes::Bytes;
 
 use super::{
     expected::{Values, read_value},
     outcome::Outcome,
 };
 use crate::{
-    connectors::{NotNull, Plan, REGISTRY, datagen},
+    connectors::{NotNull, Plan, REGISTRY, Transport, datagen},
     definition::{
         Case, Content, Diagnostic, Endpoint, Entry, Input, Located, MetadataKey, PipelineDefinition, Report,
         TestMessage, Value,
     },
     formats,
-    model::{Column, ColumnType, LogicalType, MetaValue, Origin, RowsBuilder, nearest},
+    model::{Body, Column, ColumnType, LogicalType, MetaValue, Origin, RowsBuilder, nearest},
 };
 
 /// What a metadata column of time says where a test gives none: 2026-01-01, in milliseconds since 1970.
@@ -24,19 +25,24 @@ const ANY_TIME_MS: i64 = 1_767_225_600_000;
 
 /// A message as a source would hand it on.
 pub(super) struct Fed {
-    body: Vec<u8>,
+    body: Body,
     meta: Vec<MetaValue>,
 }
 
 /// The messages of a case; `None`: something in them is wrong, and has been told.
-pub(super) fn messages(case: &Case, file: &Path, source: &Endpoint, report: &mut Report) -> Option<Vec<Fed>> {
+pub(super) fn messages(
+    case: &Case,
+    file: &Path,
+    (source, transport): (&Endpoint, &Transport),
+    report: &mut Report,
+) -> Option<Vec<Fed>> {
     let makes_rows_up = source.connector == datagen::TABLE.name;
     match &case.input {
         Input::Generate(count) if makes_rows_up => generated(count, source, report),
         Input::Messages(messages, _) if !makes_rows_up => {
             let keys = metadata_keys(source);
             let mut read = |(at, message): (usize, &TestMessage)| {
-                let body = body(&message.body, file, report);
+                let body = body(&message.body, file, transport, report);
                 let meta = metadata(at + 1, &message.metadata, keys, source.connector, report);
                 Some(Fed { body: body?, meta: meta? })
             };
@@ -62,21 +68,23 @@ fn generated(count: &Located<u64>, source: &Endpoint, report: &mut Report) -> Op
         report.push(Diagnostic::error(message).at(count.span).expected(format!("at most {bound}")));
         return None;
     }
-    Some(vec![Fed { body: datagen::body(&(0..count.value)).to_vec(), meta: Vec::new() }])
+    Some(vec![Fed { body: Body::Bytes(datagen::body(&(0..count.value))), meta: Vec::new() }])
 }
 
-fn body(content: &Located<Content>, file: &Path, report: &mut Report) -> Option<Vec<u8>> {
+fn body(content: &Located<Content>, file: &Path, transport: &Transport, report: &mut Report) -> Option<Body> {
+    let plain = |bytes: Vec<u8>| Some(Body::Bytes(Bytes::from(bytes)));
     let refused = match &content.value {
-        Content::Text(text) => return Some(text.clone().into_bytes()),
+        Content::Text(text) => return plain(text.clone().into_bytes()),
+        Content::Received(text) => return Some(transport(Bytes::from(text.clone()))),
         Content::Base64(text) => {
             let joined: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
             match STANDARD.decode_to_vec(joined) {
-                Ok(bytes) => return Some(bytes),
+                Ok(bytes) => return plain(bytes),
                 Err(error) => Diagnostic::error(format!("this is not base64: {error}")),
             }
         }
         Content::File(path) => match std::fs::read(file.parent().unwrap_or(Path::new("")).join(path)) {
-            Ok(bytes) => return Some(bytes),
+            Ok(bytes) => return plain(bytes),
             Err(error) => Diagnostic::error(format!("{} cannot be read: {error}", path.display()))
                 .expected("a file, by its path from the folder of the test"),
         },
@@ -172,7 +180,12 @@ pub(super) fn run(
     let mut origins = Vec::new();
     for (index, message) in messages.iter().enumerate() {
         let before = rows.rows();
-        let decoded = decoder.decode(&message.body, &mut rows).and_then(|decoded| {
+        let decoded = match &message.body {
+            Body::Bytes(body) | Body::Row(body, _) => decoder.decode(body, &mut rows),
+            Body::Broken { reason, .. } => Err(reason.clone()),
+            Body::Filtered(_) => continue,
+        };
+        let decoded = decoded.and_then(|decoded| {
             for _ in 0..decoded.rows {
                 for (column, value) in plan.metadata.iter() {
                     rows.append_meta(*column, message.meta.get(*value).unwrap_or(&MetaValue::Null))?;

@@ -156,7 +156,7 @@ fn run_cases(test: &mut TestFile, file: &Path, definition: &PipelineDefinition, 
     };
     let run = |case: &Case| {
         let expected = values.rows(&case.rows, report);
-        let messages = feed::messages(case, file, &definition.source, report);
+        let messages = feed::messages(case, file, (&definition.source, &plan.transport), report);
         // A mistake in a case does not hide those in others.
         let (Some(expected), Some(messages)) = (expected, messages) else { return None };
         let outcome = match feed::run(definition, plan, &messages, &values) {
