@@ -136,3 +136,56 @@ fn a_rate_is_kept_and_told() {
     assert!(begun.elapsed() < std::time::Duration::from_secs(5), "a stop does not wait for the rate");
     assert_eq!((lines(&out).len(), emulator.left("q")), (16, 48));
 }
+
+#[cfg(feature = "failpoints")]
+mod killed {
+    use super::*;
+    use common::{
+        Process,
+        letters::{PLACES, once_each},
+    };
+
+    #[test]
+    fn killed_at_every_place_rows_and_letters_are_each_written_once() {
+        let emulator = EmulatorProcess::start(&["--fault", "duplicate-in-flight=0.1"]);
+        let mut place = Place::new();
+        let (out, folder) = (place.path("out"), place.path("letters"));
+        let definition = numbers(&emulator.endpoint, "q", &out, &format!("{QUICK}\n{}", with_letters(&folder)));
+        place.define("q", &definition.replace("30s", "1s"));
+        let (mut good, mut bad) = (0, 0);
+        for round in 1..=2 {
+            for at in PLACES {
+                let sent: Vec<String> = (0..20)
+                    .map(
+                        |n| if n % 5 == 0 { format!("bad {}", bad + n / 5) } else { format!("{{\"n\":{}}}", good + n) },
+                    )
+                    .collect();
+                (good, bad) = (good + 20, bad + 4);
+                send(&emulator.endpoint, "q", 2, &bodies(&sent));
+                let mut command = place.run_command();
+                command.env("QUEUEWARDEN_KILL_AT", format!("{at}={round}"));
+                let mut process = Process(command.spawn().expect("it starts"));
+                let status = until(SOON, &format!("it is killed at {at}"), || {
+                    let status = process.0.try_wait().expect("it can be waited for");
+                    // Where all was acknowledged before the place was reached often enough, more is needed.
+                    if status.is_none() && emulator.left("q") == 0 {
+                        send(&emulator.endpoint, "q", 2, &[&format!("bad {bad}"), &format!("{{\"n\":{good}}}")]);
+                        (good, bad) = (good + 1, bad + 1);
+                    }
+                    status
+                });
+                assert_eq!(status.code(), None, "{at}: it ended by a signal");
+            }
+        }
+        let mut supervisor = place.run();
+        until(SOON * 2, "the queue is empty", || (emulator.left("q") == 0).then_some(()));
+        assert_eq!(supervisor.stop(), 0);
+        let letters: Vec<String> = letters(&folder).iter().map(|letter| text_of(&letter["body"])).collect();
+        once_each(&letters, bad, "letters");
+        let rows = lines(&out);
+        once_each(&rows, rows.len(), "rows");
+        let rounds = 2 * PLACES.len();
+        let more = good - 20 * rounds;
+        assert_eq!(rows.len(), 16 * rounds + more);
+    }
+}

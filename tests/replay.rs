@@ -10,7 +10,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use common::{
     EmulatorProcess, Place, SOON, binary,
     letters::{letters, names, text_of, with_letters},
-    numbers::{bodies, lines, numbers, send},
+    numbers::{lines, numbers, send},
     until,
 };
 
@@ -112,11 +112,22 @@ fn once_the_definition_is_mended_exactly_the_dead_letters_are_written_and_a_seco
 
     let said = scene.replayed("letters");
     assert_eq!(said, "4 dead letters: 0 rows written, 1 dead again, 3 replayed before\n");
+    // Known by what it is, also in another file and under another name of the pipeline.
     let folder = scene.letters();
     let oldest = folder.join(&names(&folder)[0]);
     fs::rename(&oldest, scene.place.path("moved.json")).unwrap();
     let said = scene.replayed("moved.json");
     assert!(said.starts_with("nothing to do: all ") && said.contains("state reset q.replay"), "{said}");
+    for (old, new) in [("q", "r"), ("q.replay", "r.replay")] {
+        let mut rename = binary();
+        rename.args(["state", "rename", old, new]).arg("--state").arg(scene.place.path("state"));
+        assert!(rename.output().unwrap().status.success());
+    }
+    let pipelines = scene.place.path("pipelines");
+    fs::rename(pipelines.join("q.yaml"), pipelines.join("r.yaml")).unwrap();
+    let output = scene.command("moved.json", "r").output().expect("it runs");
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("nothing to do"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("are of the pipeline q"), "{output:?}");
     assert_eq!(scene.numbers().len(), 4);
 }
 
@@ -253,74 +264,10 @@ fn of_a_body_of_many_rows_only_the_row_of_the_letter_is_written() {
 #[cfg(feature = "failpoints")]
 mod killed {
     use super::*;
-    use common::Process;
-
-    /// In the order in which a checkpoint passes them.
-    const PLACES: [&str; 13] = [
-        "poller.polled",
-        "letters.write",
-        "sink.before_prepare",
-        "sink.after_prepare",
-        "letters.before_prepare",
-        "letters.after_prepare",
-        "checkpoint.before_store",
-        "store.after_sync",
-        "checkpoint.after_store",
-        "sink.before_commit",
-        "letters.before_commit",
-        "sink.after_commit",
-        "poller.acknowledge",
-    ];
-
-    /// How often each text is in a list.
-    fn once_each(list: &[String], count: usize, what: &str) {
-        let different: BTreeSet<_> = list.iter().collect();
-        assert_eq!((list.len(), different.len()), (count, count), "{what}");
-    }
-
-    #[test]
-    fn killed_at_every_place_rows_and_letters_are_each_written_once() {
-        let emulator = EmulatorProcess::start(&["--fault", "duplicate-in-flight=0.1"]);
-        let mut place = Place::new();
-        let (out, folder) = (place.path("out"), place.path("letters"));
-        let definition = numbers(&emulator.endpoint, "q", &out, &format!("{QUICK}\n{}", with_letters(&folder)));
-        place.define("q", &definition.replace("30s", "1s"));
-        let (mut good, mut bad) = (0, 0);
-        for round in 1..=2 {
-            for at in PLACES {
-                let sent: Vec<String> = (0..20)
-                    .map(
-                        |n| if n % 5 == 0 { format!("bad {}", bad + n / 5) } else { format!("{{\"n\":{}}}", good + n) },
-                    )
-                    .collect();
-                (good, bad) = (good + 20, bad + 4);
-                send(&emulator.endpoint, "q", 2, &bodies(&sent));
-                let mut command = place.run_command();
-                command.env("QUEUEWARDEN_KILL_AT", format!("{at}={round}"));
-                let mut process = Process(command.spawn().expect("it starts"));
-                let status = until(SOON, &format!("it is killed at {at}"), || {
-                    let status = process.0.try_wait().expect("it can be waited for");
-                    // Where all was acknowledged before the place was reached often enough, more is needed.
-                    if status.is_none() && emulator.left("q") == 0 {
-                        send(&emulator.endpoint, "q", 2, &[&format!("bad {bad}"), &format!("{{\"n\":{good}}}")]);
-                        (good, bad) = (good + 1, bad + 1);
-                    }
-                    status
-                });
-                assert_eq!(status.code(), None, "{at}: it ended by a signal");
-            }
-        }
-        let mut supervisor = place.run();
-        until(SOON * 2, "the queue is empty", || (emulator.left("q") == 0).then_some(()));
-        assert_eq!(supervisor.stop(), 0);
-        let letters: Vec<String> = letters(&folder).iter().map(|letter| text_of(&letter["body"])).collect();
-        once_each(&letters, bad, "letters");
-        let rows = lines(&out);
-        once_each(&rows, rows.len(), "rows");
-        let rounds = 2 * PLACES.len();
-        let more = good - 20 * rounds;
-        assert_eq!(rows.len(), 16 * rounds + more);
-    }
+    use common::{
+        letters::{PLACES, once_each},
+        numbers::bodies,
+    };
 
     #[test]
     fn a_replay_that_is_killed_at_any_place_is_finished_by_the_next_one() {

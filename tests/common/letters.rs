@@ -1,6 +1,6 @@
 //! Dead letters in files.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
@@ -32,4 +32,27 @@ pub fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = files.map(|entry| entry.file_name().into_string().unwrap()).collect();
     names.sort();
     names
+}
+
+/// Where a process may be killed, in the order in which a checkpoint passes them.
+pub const PLACES: [&str; 13] = [
+    "poller.polled",
+    "letters.write",
+    "sink.before_prepare",
+    "sink.after_prepare",
+    "letters.before_prepare",
+    "letters.after_prepare",
+    "checkpoint.before_store",
+    "store.after_sync",
+    "checkpoint.after_store",
+    "sink.before_commit",
+    "letters.before_commit",
+    "sink.after_commit",
+    "poller.acknowledge",
+];
+
+/// There are so many in the list, and no two are the same.
+pub fn once_each(list: &[String], count: usize, what: &str) {
+    let different: BTreeSet<_> = list.iter().collect();
+    assert_eq!((list.len(), different.len()), (count, count), "{what}");
 }

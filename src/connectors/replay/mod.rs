@@ -41,7 +41,8 @@ pub fn plan(
     let name = PipelineName::new(&format!("{}.replay", plan.name)).map_err(|expected| {
         format!("`{}` is too long to be replayed to: its name and `.replay` must be {expected}", plan.name)
     })?;
-    let identity = SourceIdentity(format!("replay {}", plan.name));
+    // Without the name, so that the state may get another one with its pipeline.
+    let identity = SourceIdentity("dead letters".to_owned());
     let files: Arc<[PathBuf]> = files.into();
     let (of_source, transport, progress) = (identity.clone(), Arc::clone(&plan.transport), Arc::clone(progress));
     let keys = keys(definition);
