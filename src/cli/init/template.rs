@@ -32,7 +32,7 @@ pub(super) fn definition(source: End, sink: End) -> String {
     for table in sections::SECTIONS {
         push(&mut text, format_args!("# {}:\n", table.name));
         for option in table.options {
-            push(&mut text, format_args!("#   # {}\n", first_sentence(option.doc)));
+            push(&mut text, format_args!("#   # {}\n", summary(option)));
             push(&mut text, format_args!("#   {}: {}\n", option.name, value(option, table.name)));
         }
     }
@@ -42,20 +42,20 @@ pub(super) fn definition(source: End, sink: End) -> String {
 /// Options of the file itself.
 fn optional_at_the_top(table: &OptionTable, text: &mut String) {
     for option in table.options {
-        push(text, format_args!("# {}\n# {}: {}\n", first_sentence(option.doc), option.name, value(option, "my")));
+        push(text, format_args!("# {}\n# {}: {}\n", summary(option), option.name, value(option, "my")));
     }
 }
 
 fn end(end: End, (source, sink): (End, End), text: &mut String) {
     push(text, format_args!("{}:\n  connector: {}\n", end.role.name(), end.name));
     for option in end.tables.options.options.iter().filter(|option| option.required) {
-        push(text, format_args!("  # {}\n", first_sentence(option.doc)));
+        push(text, format_args!("  # {}\n", summary(option)));
         push(text, format_args!("  {}: {}\n", option.name, value(option, end.name)));
     }
     if let Some(format) = end.format {
         push(text, format_args!("  format: {}\n", format.name));
         for option in format.options.options.iter().filter(|option| option.required) {
-            push(text, format_args!("  # {}\n", first_sentence(option.doc)));
+            push(text, format_args!("  # {}\n", summary(option)));
             push(text, format_args!("  {}: {}\n", option.name, value(option, end.name)));
         }
     }
@@ -71,12 +71,12 @@ fn end(end: End, (source, sink): (End, End), text: &mut String) {
     let general = has_messages.then_some(&sections::SOURCE);
     let tables = std::iter::once(end.tables.options).chain(end.format.map(|format| format.options)).chain(general);
     for option in tables.flat_map(|table| table.options).filter(|option| !option.required) {
-        push(text, format_args!("  # {}\n", first_sentence(option.doc)));
+        push(text, format_args!("  # {}\n", summary(option)));
         push(text, format_args!("  # {}: {}\n", option.name, value(option, source.name)));
     }
     for option in end.tables.columns.iter().flat_map(|table| table.options) {
         let prefix = end.tables.columns.map_or("", |table| table.name);
-        push(text, format_args!("  # {}\n", first_sentence(option.doc)));
+        push(text, format_args!("  # {}\n", summary(option)));
         push(text, format_args!("  # {prefix}.COLUMN.{}: {}\n", option.name, value(option, source.name)));
     }
 }
@@ -133,6 +133,14 @@ fn scalar(text: &str) -> String {
 }
 
 /// One line that says what an option is.
+fn summary(option: &OptionSpec) -> String {
+    let what = first_sentence(option.doc);
+    match option.kind {
+        OptionKind::Choice { values, .. } => format!("{what} [{}]", values.join(" | ")),
+        _ => what.to_owned(),
+    }
+}
+
 fn first_sentence(doc: &str) -> &str {
     doc.split_once(". ").map_or(doc, |(first, _)| first).trim_end_matches('.')
 }
