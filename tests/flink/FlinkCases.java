@@ -5,30 +5,58 @@ import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.time.LocalDate;
 import java.time.LocalTime;
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HexFormat;
+import java.util.LinkedHashMap;
 import java.util.List;
-import org.apache.flink.formats.csv.CsvRowDataDeserializationSchema;
-import org.apache.flink.formats.csv.CsvRowDataSerializationSchema;
-import org.apache.flink.formats.raw.RawFormatDeserializationSchema;
-import org.apache.flink.formats.raw.RawFormatSerializationSchema;
+import java.util.Map;
+import java.util.Set;
+import org.apache.flink.api.common.functions.util.ListCollector;
+import org.apache.flink.api.common.serialization.DeserializationSchema;
+import org.apache.flink.api.common.serialization.SerializationSchema;
+import org.apache.flink.configuration.ConfigOption;
+import org.apache.flink.configuration.Configuration;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ArrayNode;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ObjectNode;
+import org.apache.flink.table.api.Schema;
+import org.apache.flink.table.catalog.CatalogTable;
+import org.apache.flink.table.catalog.Column;
+import org.apache.flink.table.catalog.ObjectIdentifier;
+import org.apache.flink.table.catalog.ResolvedCatalogTable;
+import org.apache.flink.table.catalog.ResolvedSchema;
+import org.apache.flink.table.connector.format.DecodingFormat;
+import org.apache.flink.table.connector.format.EncodingFormat;
 import org.apache.flink.table.data.ArrayData;
 import org.apache.flink.table.data.DecimalData;
+import org.apache.flink.table.data.GenericMapData;
+import org.apache.flink.table.data.GenericRowData;
+import org.apache.flink.table.data.MapData;
 import org.apache.flink.table.data.RowData;
+import org.apache.flink.table.data.StringData;
 import org.apache.flink.table.data.TimestampData;
-import org.apache.flink.table.runtime.typeutils.InternalTypeInfo;
+import org.apache.flink.table.factories.DeserializationFormatFactory;
+import org.apache.flink.table.factories.DynamicTableFactory;
+import org.apache.flink.table.factories.FactoryUtil;
+import org.apache.flink.table.factories.SerializationFormatFactory;
+import org.apache.flink.table.runtime.connector.sink.SinkRuntimeProviderContext;
+import org.apache.flink.table.runtime.connector.source.ScanRuntimeProviderContext;
+import org.apache.flink.table.types.DataType;
 import org.apache.flink.table.types.logical.ArrayType;
 import org.apache.flink.table.types.logical.DateType;
+import org.apache.flink.table.types.logical.IntType;
 import org.apache.flink.table.types.logical.LocalZonedTimestampType;
 import org.apache.flink.table.types.logical.LogicalType;
+import org.apache.flink.table.types.logical.MapType;
+import org.apache.flink.table.types.logical.MultisetType;
 import org.apache.flink.table.types.logical.RowType;
 import org.apache.flink.table.types.logical.TimeType;
 import org.apache.flink.table.types.logical.utils.LogicalTypeParser;
+import org.apache.flink.table.types.utils.TypeConversions;
 
-/** Reads cases of csv and raw from standard input, one JSON object a line, and answers what Flink makes of each. */
+/** Reads cases of formats from standard input, one JSON object a line, and answers what Flink makes of each. */
 public class FlinkCases {
     static final ObjectMapper JSON = new ObjectMapper();
 
@@ -40,41 +68,108 @@ public class FlinkCases {
         }
     }
 
+    /** What each mode adds to the options; `tree` is the decoder of JSON that was the only one before 1.20. */
+    static Map<String, Map<String, String>> modes(String format) {
+        Map<String, Map<String, String>> modes = new LinkedHashMap<>();
+        modes.put("default", Map.of());
+        if (!format.equals("raw")) {
+            modes.put("ignore", Map.of(format + ".ignore-parse-errors", "true"));
+        }
+        if (format.equals("json")) {
+            modes.put("missing", Map.of("json.fail-on-missing-field", "true"));
+            for (String mode : List.copyOf(modes.keySet())) {
+                Map<String, String> tree = new HashMap<>(modes.get(mode));
+                tree.put("json.decode.json-parser.enabled", "false");
+                modes.put("tree " + mode, tree);
+            }
+        }
+        return modes;
+    }
+
     static ObjectNode answer(JsonNode one) {
         ObjectNode answer = JSON.createObjectNode();
-        boolean raw = one.get("format").asText().equals("raw");
-        byte[] body = one.has("hex")
-                ? HexFormat.of().parseHex(one.get("hex").asText().replace(" ", ""))
-                : one.get("body").asText().getBytes(StandardCharsets.UTF_8);
+        String format = one.get("format").asText();
         RowData row = null;
-        for (boolean ignore : raw ? new boolean[] {false} : new boolean[] {false, true}) {
-            String mode = ignore ? "ignore" : "default";
-            try {
-                RowType type = type(one);
-                RowData read = raw ? raw(type, one, body) : csv(type, one, body, ignore);
-                if (read == null) {
-                    answer.put(mode, "no row");
-                } else {
-                    answer.putArray(mode).add(show(read, type));
-                    row = row == null ? read : row;
-                }
-            } catch (Throwable error) {
-                answer.put(mode, "error");
+        if (one.has("nulls")) {
+            row = new GenericRowData(one.get("schema").size());
+        } else if (one.has("entries")) {
+            row = GenericRowData.of(map(one.get("entries")));
+        } else {
+            for (Map.Entry<String, Map<String, String>> mode : modes(format).entrySet()) {
+                RowData read = read(one, mode.getKey(), mode.getValue(), answer);
+                row = row == null ? read : row;
             }
         }
         if (row != null) {
-            try {
-                byte[] written = raw ? writeRaw(type(one), one, row) : writeCsv(type(one), one, row);
-                if (raw) {
-                    answer.put("written", HexFormat.of().formatHex(written));
-                } else {
-                    answer.put("written", new String(written, StandardCharsets.UTF_8));
-                }
-            } catch (Throwable error) {
-                answer.put("written", "error");
-            }
+            write(one, row, answer);
         }
         return answer;
+    }
+
+    /** Answers the first row; `refused` means that Flink would not make the table. */
+    static RowData read(JsonNode one, String mode, Map<String, String> more, ObjectNode answer) {
+        DeserializationSchema<RowData> schema;
+        RowType type;
+        try {
+            type = type(one);
+            schema = new Table(one, more).decoder();
+            schema.open(null);
+        } catch (Throwable error) {
+            answer.put(mode, "refused");
+            return null;
+        }
+        List<RowData> rows = new ArrayList<>();
+        try {
+            schema.deserialize(body(one), new ListCollector<>(rows));
+        } catch (Throwable error) {
+            answer.put(mode, "error");
+            return null;
+        }
+        if (rows.isEmpty()) {
+            answer.put(mode, "no row");
+            return null;
+        }
+        ArrayNode shown = answer.putArray(mode);
+        rows.forEach(row -> shown.add(show(row, type)));
+        return rows.get(0);
+    }
+
+    static void write(JsonNode one, RowData row, ObjectNode answer) {
+        SerializationSchema<RowData> schema;
+        try {
+            schema = new Table(one, Map.of()).encoder();
+            schema.open(null);
+        } catch (Throwable error) {
+            answer.put("written", "refused");
+            return;
+        }
+        try {
+            byte[] written = schema.serialize(row);
+            if (written == null) {
+                answer.put("written", "nothing");
+            } else if (one.get("format").asText().equals("raw")) {
+                answer.put("written", HexFormat.of().formatHex(written));
+            } else {
+                answer.put("written", new String(written, StandardCharsets.UTF_8));
+            }
+        } catch (Throwable error) {
+            answer.put("written", "error");
+        }
+    }
+
+    static byte[] body(JsonNode one) {
+        return one.has("hex")
+                ? HexFormat.of().parseHex(one.get("hex").asText().replace(" ", ""))
+                : one.get("body").asText().getBytes(StandardCharsets.UTF_8);
+    }
+
+    static MapData map(JsonNode entries) {
+        Map<StringData, Integer> map = new LinkedHashMap<>();
+        for (JsonNode entry : entries) {
+            StringData key = entry.get(0).isNull() ? null : StringData.fromString(entry.get(0).asText());
+            map.put(key, entry.get(1).asInt());
+        }
+        return new GenericMapData(map);
     }
 
     static RowType type(JsonNode one) {
@@ -85,66 +180,57 @@ public class FlinkCases {
         return (RowType) LogicalTypeParser.parse("ROW<" + columns + ">", FlinkCases.class.getClassLoader());
     }
 
-    static String option(JsonNode one, String name) {
-        JsonNode value = one.path("options").get(name);
-        return value == null ? null : value.asText();
-    }
+    /** Finds, checks and makes the format as any connector of Flink does for a table of this schema and options. */
+    static final class Table implements DynamicTableFactory {
+        final FactoryUtil.TableFactoryHelper helper;
+        final DataType row;
 
-    static boolean on(JsonNode one, String name) {
-        return "true".equals(option(one, name));
-    }
+        Table(JsonNode one, Map<String, String> more) {
+            Map<String, String> options = new HashMap<>(Map.of("connector", "cases", "format", one.get("format").asText()));
+            one.path("options").fields().forEachRemaining(option -> options.put(option.getKey(), option.getValue().asText()));
+            options.putAll(more);
+            List<Column> columns = new ArrayList<>();
+            for (RowType.RowField field : type(one).getFields()) {
+                columns.add(Column.physical(field.getName(), TypeConversions.fromLogicalToDataType(field.getType())));
+            }
+            ResolvedSchema schema = ResolvedSchema.of(columns);
+            row = schema.toPhysicalRowDataType();
+            CatalogTable table = CatalogTable.of(
+                    Schema.newBuilder().fromResolvedSchema(schema).build(), null, List.of(), options);
+            ClassLoader loader = FlinkCases.class.getClassLoader();
+            helper = FactoryUtil.createTableFactoryHelper(this, new FactoryUtil.DefaultDynamicTableContext(
+                    ObjectIdentifier.of("c", "d", "t"), new ResolvedCatalogTable(table, schema), Map.of(),
+                    new Configuration(), loader, false));
+        }
 
-    static RowData csv(RowType type, JsonNode one, byte[] body, boolean ignore) throws Exception {
-        CsvRowDataDeserializationSchema.Builder csv =
-                new CsvRowDataDeserializationSchema.Builder(type, InternalTypeInfo.of(type)).setIgnoreParseErrors(ignore);
-        if (option(one, "csv.field-delimiter") != null) csv.setFieldDelimiter(option(one, "csv.field-delimiter").charAt(0));
-        if (option(one, "csv.quote-character") != null) csv.setQuoteCharacter(option(one, "csv.quote-character").charAt(0));
-        if (on(one, "csv.disable-quote-character")) csv.disableQuoteCharacter();
-        if (option(one, "csv.escape-character") != null) csv.setEscapeCharacter(option(one, "csv.escape-character").charAt(0));
-        if (option(one, "csv.array-element-delimiter") != null) csv.setArrayElementDelimiter(option(one, "csv.array-element-delimiter"));
-        if (option(one, "csv.null-literal") != null) csv.setNullLiteral(option(one, "csv.null-literal"));
-        if (on(one, "csv.allow-comments")) csv.setAllowComments(true);
-        CsvRowDataDeserializationSchema schema = csv.build();
-        schema.open(null);
-        return schema.deserialize(body);
-    }
+        DeserializationSchema<RowData> decoder() {
+            DecodingFormat<DeserializationSchema<RowData>> format =
+                    helper.discoverDecodingFormat(DeserializationFormatFactory.class, FactoryUtil.FORMAT);
+            helper.validate();
+            return format.createRuntimeDecoder(ScanRuntimeProviderContext.INSTANCE, row);
+        }
 
-    static byte[] writeCsv(RowType type, JsonNode one, RowData row) throws Exception {
-        CsvRowDataSerializationSchema.Builder csv = new CsvRowDataSerializationSchema.Builder(type);
-        if (option(one, "csv.field-delimiter") != null) csv.setFieldDelimiter(option(one, "csv.field-delimiter").charAt(0));
-        if (option(one, "csv.quote-character") != null) csv.setQuoteCharacter(option(one, "csv.quote-character").charAt(0));
-        if (on(one, "csv.disable-quote-character")) csv.disableQuoteCharacter();
-        if (option(one, "csv.escape-character") != null) csv.setEscapeCharacter(option(one, "csv.escape-character").charAt(0));
-        if (option(one, "csv.array-element-delimiter") != null) csv.setArrayElementDelimiter(option(one, "csv.array-element-delimiter"));
-        if (option(one, "csv.null-literal") != null) csv.setNullLiteral(option(one, "csv.null-literal"));
-        csv.setWriteBigDecimalInScientificNotation(
-                !"false".equals(option(one, "csv.write-bigdecimal-in-scientific-notation")));
-        CsvRowDataSerializationSchema schema = csv.build();
-        schema.open(null);
-        return schema.serialize(row);
-    }
+        SerializationSchema<RowData> encoder() {
+            EncodingFormat<SerializationSchema<RowData>> format =
+                    helper.discoverEncodingFormat(SerializationFormatFactory.class, FactoryUtil.FORMAT);
+            helper.validate();
+            return format.createRuntimeEncoder(new SinkRuntimeProviderContext(false), row);
+        }
 
-    static RowData raw(RowType type, JsonNode one, byte[] body) throws Exception {
-        RawFormatDeserializationSchema schema = new RawFormatDeserializationSchema(
-                type.getTypeAt(0), InternalTypeInfo.of(type), charset(one), bigEndian(one));
-        schema.open(null);
-        return schema.deserialize(body);
-    }
+        @Override
+        public String factoryIdentifier() {
+            return "cases";
+        }
 
-    static byte[] writeRaw(RowType type, JsonNode one, RowData row) throws Exception {
-        RawFormatSerializationSchema schema =
-                new RawFormatSerializationSchema(type.getTypeAt(0), charset(one), bigEndian(one));
-        schema.open(null);
-        return schema.serialize(row);
-    }
+        @Override
+        public Set<ConfigOption<?>> requiredOptions() {
+            return Set.of(FactoryUtil.FORMAT);
+        }
 
-    static String charset(JsonNode one) {
-        String charset = option(one, "raw.charset");
-        return charset == null ? "UTF-8" : charset;
-    }
-
-    static boolean bigEndian(JsonNode one) {
-        return !"little-endian".equalsIgnoreCase(option(one, "raw.endianness"));
+        @Override
+        public Set<ConfigOption<?>> optionalOptions() {
+            return Set.of();
+        }
     }
 
     static JsonNode show(Object value, LogicalType type) {
@@ -166,6 +252,10 @@ public class FlinkCases {
                 all.add(show(ArrayData.createElementGetter(element).getElementOrNull(array, i), element));
             }
             return all;
+        } else if (type instanceof MapType) {
+            return entries((MapData) value, ((MapType) type).getKeyType(), ((MapType) type).getValueType());
+        } else if (type instanceof MultisetType) {
+            return entries((MapData) value, ((MultisetType) type).getElementType(), new IntType());
         } else if (type instanceof DateType) {
             return JSON.getNodeFactory().textNode(LocalDate.ofEpochDay((Integer) value).toString());
         } else if (type instanceof TimeType) {
@@ -182,6 +272,17 @@ public class FlinkCases {
             return JSON.valueToTree(value);
         }
         return JSON.getNodeFactory().textNode(value.toString());
+    }
+
+    static JsonNode entries(MapData map, LogicalType key, LogicalType value) {
+        ObjectNode all = JSON.createObjectNode();
+        ArrayData.ElementGetter keys = ArrayData.createElementGetter(key);
+        ArrayData.ElementGetter values = ArrayData.createElementGetter(value);
+        for (int i = 0; i < map.size(); i++) {
+            JsonNode shown = show(values.getElementOrNull(map.valueArray(), i), value);
+            all.set(String.valueOf(keys.getElementOrNull(map.keyArray(), i)), shown);
+        }
+        return all;
     }
 
     static final java.time.format.DateTimeFormatter TIMESTAMP = new java.time.format.DateTimeFormatterBuilder()
