@@ -21,7 +21,7 @@ CASES = ROOT / "tests" / "fixtures" / "flink-cases"
 CACHE = ROOT / "target" / "flink"
 ARCHIVE = CACHE / f"apache-flink-libraries-{FLINK}.tar.gz"
 JARS = CACHE / f"apache-flink-libraries-{FLINK}" / "deps" / "lib"
-NEEDED = ("flink-csv", "flink-dist", "flink-json", "flink-table-api-java-uber", "flink-table-runtime", "log4j")
+NEEDED = ("flink-csv", "flink-dist", "flink-json", "flink-table-api-java-uber", "flink-table-runtime")
 PLANNER = "flink-table-planner.jar"
 MODES = ("default", "ignore", "missing")
 KNOWN = (*MODES, "tree", "written")
@@ -62,9 +62,10 @@ def answers(cases):
     classes.mkdir(exist_ok=True)
     subprocess.run(["javac", "-cp", path, "-d", classes, ROOT / "tests" / "flink" / "FlinkCases.java"], check=True)
     lines = "".join(json.dumps(case) + "\n" for case in cases)
-    # Warnings of the logger say nothing about a case; an end with an error is told by the status.
     java = ["java", "-Xmx1g", "-cp", f"{classes}:{path}", "FlinkCases"]
-    done = subprocess.run(java, input=lines, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+    done = subprocess.run(java, input=lines, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
     return [reduced(json.loads(line)) for line in done.stdout.split("\n") if line]
 
 
