@@ -35,7 +35,8 @@ pub struct Decoded {
     pub nulled_fields: u32,
     /// Whether an `ignore-parse-errors` option dropped the body, or a part of it, whole; counted.
     pub dropped: bool,
-    /// Things after the first that Flink's meaning of an option leaves unread (such as further events); counted.
+    /// Things after the first that Flink's meaning of an option leaves unread (such as further events), and rows
+    /// dropped beyond the one that `dropped` stands for; counted.
     pub unread: u32,
 }
 

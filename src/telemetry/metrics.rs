@@ -100,7 +100,7 @@ metrics! {
         #[label("disposition")]
         messages: IntCounterVec = "messages_total", "Messages by what became of them: rows, duplicate, filtered, ignored, rejected.";
         nulled_fields: IntCounterVec = "decode_nulled_fields_total", "Fields set to null because they cannot be held: by an ignore-parse-errors option, or a DECIMAL too large for its type.";
-        unread: IntCounterVec = "decode_unread_total", "Bodies of which a part was left unread, as an option or Flink's meaning of it asks.";
+        unread: IntCounterVec = "decode_unread_total", "Parts of bodies left unread or dropped, as an option or Flink's meaning of it asks.";
         rejects: IntCounterVec = "rejects_total", "Bodies and rows refused for good.";
         deleted: IntCounterVec = "source_messages_deleted_total", "Deliveries whose deletion the service confirmed.";
         delete_unknown: IntCounterVec = "source_delete_unknown_total", "Deletions answered with: no such receipt. The message may come back.";

@@ -25,7 +25,7 @@ pub(super) enum BodyEncoding {
 pub(super) enum Expected {
     /// UTF-8 whose first character that is not blank can begin a JSON value, or a topic's envelope in XML.
     Json,
-    /// UTF-8 without control characters other than tab and line ends. Of random four-letter words one in a few
+    /// UTF-8 without control characters other than tab, line ends and the delimiter U+0001. Of random four-letter words one in a few
     /// dozen passes, and of longer ones next to none.
     Text,
     /// Begins with these bytes.
@@ -53,7 +53,7 @@ impl Expected {
                 first.is_some_and(|b| b.is_ascii_digit() || b"{[\"-tfnNI<".contains(&b))
             }),
             Self::Text => simdutf8::basic::from_utf8(decoded)
-                .is_ok_and(|text| text.chars().all(|c| !c.is_control() || matches!(c, '\t' | '\r' | '\n'))),
+                .is_ok_and(|text| text.chars().all(|c| !c.is_control() || matches!(c, '\u{1}' | '\t' | '\r' | '\n'))),
             Self::Magic(magic) => decoded.starts_with(magic),
             Self::Binary => true,
         }
@@ -109,6 +109,7 @@ mod tests {
     #[test]
     fn auto_decodes_text_only_to_text_and_binary_formats_by_their_first_bytes() {
         assert_eq!(auto("csv", "YSxiCg=="), b"a,b\n");
+        assert_eq!(auto("csv", &STANDARD.encode_to_string("a\u{1}b")), b"a\x01b");
         assert_eq!(auto("csv", "abcd"), b"abcd");
         assert_eq!(auto("raw", "AAEC"), b"AAEC");
         // The documented limit of guessing.
