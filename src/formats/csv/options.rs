@@ -82,9 +82,9 @@ pub static SCIENTIFIC_DECIMALS: OptionSpec = OptionSpec::new(
     "csv.write-bigdecimal-in-scientific-notation",
     OptionKind::Boolean,
     "Whether decimals may be written with an exponent: `1E+5` rather than `100000`, `2.7E-8` rather than \
-     `0.000000027`.",
+     `0.000000027`. Flink documents true as its default, but writes plainly unless it is given.",
 )
-.default("true");
+.default("false");
 
 /// All of them.
 pub static TABLE: OptionTable = OptionTable {
