@@ -201,8 +201,10 @@ public class FlinkCases {
             }
             ResolvedSchema schema = ResolvedSchema.of(columns);
             row = schema.toPhysicalRowDataType();
-            CatalogTable table = CatalogTable.of(
-                    Schema.newBuilder().fromResolvedSchema(schema).build(), null, List.of(), options);
+            CatalogTable table = CatalogTable.newBuilder()
+                    .schema(Schema.newBuilder().fromResolvedSchema(schema).build())
+                    .options(options)
+                    .build();
             ClassLoader loader = FlinkCases.class.getClassLoader();
             helper = FactoryUtil.createTableFactoryHelper(this, new FactoryUtil.DefaultDynamicTableContext(
                     ObjectIdentifier.of("c", "d", "t"), new ResolvedCatalogTable(table, schema), Map.of(),

@@ -62,7 +62,8 @@ def answers(cases):
     classes.mkdir(exist_ok=True)
     subprocess.run(["javac", "-cp", path, "-d", classes, ROOT / "tests" / "flink" / "FlinkCases.java"], check=True)
     lines = "".join(json.dumps(case) + "\n" for case in cases)
-    java = ["java", "-Xmx1g", "-cp", f"{classes}:{path}", "FlinkCases"]
+    # As in the containers that Flink usually runs in.
+    java = ["java", "-Xmx1g", "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8", "-cp", f"{classes}:{path}", "FlinkCases"]
     done = subprocess.run(java, input=lines, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(done.stderr)
@@ -123,12 +124,22 @@ def update(case, answer):
 
 
 def list_differences(name, pairs):
+    """One paragraph a reason, with the first difference of each case in it."""
+    reasons = {}
     for group, case in pairs:
-        for key, value in case.get("here", {}).items():
-            if key in KNOWN:
-                flink = case.get(key, case.get("default"))
-                print(f"{name}, {group['name']}: {input_of(case)}\n"
-                      f"  {key}: Flink {cell(flink)}, here {cell(value)}\n  {case['here']['why']}")
+        if "here" in case:
+            reasons.setdefault(case["here"]["why"], []).append((group, case))
+    for why, differing in reasons.items():
+        print(f"\n{name}: {why}")
+        for group, case in differing:
+            here = case["here"]
+            for key in (*MODES, "written"):
+                flink = case.get(key, None if key == "written" else case.get("default"))
+                if key in here and here[key] != flink:
+                    print(f"  {group['name']}: {input_of(case)}\n    {key}: Flink {cell(flink)}, here {cell(here[key])}")
+                    break
+            else:
+                print(f"  {group['name']}: {input_of(case)}\n    counted as dropped here")
 
 
 def main():
@@ -151,9 +162,10 @@ def main():
             document["flink"] = FLINK
             file.write_text(render(document), encoding="utf-8")
         differing = sum("here" in case for _, case in here)
-        print(f"{file.name}: {len(here)} cases on Flink {FLINK}; this program differs in {differing}, each with its reason")
+        print(f"{file.name}: {len(here)} cases, of which {differing} differ here, each with its reason")
         total, listed = total + len(here), listed + differing
-    print(f"{total} cases: Flink makes of {total - wrong} what the files say; {total - listed} are the same here")
+    print(f"Flink {FLINK} makes of {total - wrong} of {total} cases what the files say. "
+          f"Here {total - listed} agree with it, and {listed} differ as listed.")
     return 1 if wrong and "--update" not in asked_for else 0
 
 
