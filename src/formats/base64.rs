@@ -14,14 +14,15 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::RequireCanonical),
 );
 
-/// The bytes that a text stands for, in place of what is in `out`; blanks in it are skipped. `None`: it is not base64.
+/// The bytes that a text stands for, in place of what is in `out`; blanks between groups of four characters are
+/// skipped. `None`: it is not base64.
 pub(super) fn decode<'b>(content: &str, out: &'b mut Vec<u8>) -> Option<&'b [u8]> {
     out.clear();
     if BASE64.decode_vec(content, out).is_err() {
-        let dense: String = content.chars().filter(|character| *character > ' ').collect();
+        let units = || content.split(|character| character <= ' ');
         out.clear();
-        (dense.len() < content.len()).then_some(())?;
-        BASE64.decode_vec(&dense, out).ok()?;
+        (units().count() > 1 && units().all(|unit| unit.len() % 4 == 0)).then_some(())?;
+        BASE64.decode_vec(units().collect::<String>(), out).ok()?;
     }
     Some(out)
 }

@@ -80,7 +80,15 @@ impl Quoting {
         // A unit of UTF-16 is one to three bytes of UTF-8.
         let long = value.len() > MOST_UNQUOTED
             && (value.len() > 3 * MOST_UNQUOTED || value.encode_utf16().count() > MOST_UNQUOTED);
-        long || (value.bytes().any(|byte| self.quoted[usize::from(byte)]) && self.holds_quoted(value))
+        self.is_comment(value)
+            || long
+            || (value.bytes().any(|byte| self.quoted[usize::from(byte)]) && self.holds_quoted(value))
+    }
+
+    /// Whether a value would read back as a comment, at the beginning of a row. Jackson quotes it only if it is below
+    /// the highest of the marks too.
+    fn is_comment(&self, value: &str) -> bool {
+        self.dialect.comments && value.trim_start_matches(' ').starts_with('#')
     }
 
     fn holds_quoted(&self, value: &str) -> bool {
@@ -97,6 +105,6 @@ impl Quoting {
             RowEnd::Line => value.contains(['\n', '\r']),
             RowEnd::Mark(mark) => value.contains(mark.character),
         };
-        ends(value) || marks.any(|mark| value.contains(mark.character))
+        self.is_comment(value) || ends(value) || marks.any(|mark| value.contains(mark.character))
     }
 }
