@@ -207,7 +207,11 @@ impl Case<'_> {
             Err(_) => (json!("error"), None),
             Ok((decoded, batch)) => {
                 self.check_counts(more, &body, decoded, wrong);
-                if decoded.rows == 0 { (json!("no row"), None) } else { (shown(&schema, &batch), Some((schema, batch))) }
+                if decoded.rows == 0 {
+                    (json!("no row"), None)
+                } else {
+                    (shown(&schema, &batch), Some((schema, batch)))
+                }
             }
         }
     }
@@ -248,7 +252,7 @@ impl Case<'_> {
         }
         let differs = |key: &&str| here.get(*key).is_some_and(|value| value != self.flink(key));
         let counted = here.contains_key("dropped") || here.contains_key("unread");
-        let any = counted || ["default", "ignore", "missing", "written"].iter().any(|key| differs(&key));
+        let any = counted || ["default", "ignore", "missing", "written"].iter().any(differs);
         (!any).then(|| "no difference".into())
     }
 }
