@@ -1,4 +1,5 @@
 import java.io.BufferedReader;
+import java.io.ByteArrayOutputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.math.BigDecimal;
@@ -13,10 +14,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.flink.api.common.functions.util.ListCollector;
+import org.apache.flink.api.common.serialization.BulkWriter;
 import org.apache.flink.api.common.serialization.DeserializationSchema;
 import org.apache.flink.api.common.serialization.SerializationSchema;
 import org.apache.flink.configuration.ConfigOption;
 import org.apache.flink.configuration.Configuration;
+import org.apache.flink.connector.file.table.factories.BulkWriterFormatFactory;
+import org.apache.flink.core.fs.FSDataOutputStream;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ArrayNode;
@@ -139,6 +143,9 @@ public class FlinkCases {
     }
 
     static void write(JsonNode one, RowData row, ObjectNode answer) {
+        if (one.get("format").asText().equals("csv")) {
+            answer.put("file", writeFile(one, row));
+        }
         SerializationSchema<RowData> schema;
         try {
             schema = new Table(one, Map.of()).encoder();
@@ -159,6 +166,47 @@ public class FlinkCases {
         } catch (Throwable error) {
             answer.put("written", "error");
         }
+    }
+
+    /** What Flink's sink of files writes, which has a writer of CSV of its own. */
+    static String writeFile(JsonNode one, RowData row) {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try {
+            BulkWriter<RowData> writer = new Table(one, Map.of()).fileEncoder().create(new Memory(bytes));
+            writer.addElement(row);
+            writer.finish();
+        } catch (Throwable error) {
+            return "error";
+        }
+        return bytes.toString(StandardCharsets.UTF_8);
+    }
+
+    /** A file that is only written, from its beginning to its end. */
+    static final class Memory extends FSDataOutputStream {
+        final ByteArrayOutputStream bytes;
+
+        Memory(ByteArrayOutputStream bytes) {
+            this.bytes = bytes;
+        }
+
+        @Override
+        public long getPos() {
+            return bytes.size();
+        }
+
+        @Override
+        public void write(int one) {
+            bytes.write(one);
+        }
+
+        @Override
+        public void flush() {}
+
+        @Override
+        public void sync() {}
+
+        @Override
+        public void close() {}
     }
 
     static byte[] body(JsonNode one) {
@@ -225,6 +273,12 @@ public class FlinkCases {
             EncodingFormat<SerializationSchema<RowData>> format =
                     helper.discoverEncodingFormat(SerializationFormatFactory.class, FactoryUtil.FORMAT);
             helper.validate();
+            return format.createRuntimeEncoder(new SinkRuntimeProviderContext(false), row);
+        }
+
+        BulkWriter.Factory<RowData> fileEncoder() {
+            EncodingFormat<BulkWriter.Factory<RowData>> format =
+                    helper.discoverEncodingFormat(BulkWriterFormatFactory.class, FactoryUtil.FORMAT);
             return format.createRuntimeEncoder(new SinkRuntimeProviderContext(false), row);
         }
 

@@ -21,10 +21,10 @@ CASES = ROOT / "tests" / "fixtures" / "flink-cases"
 CACHE = ROOT / "target" / "flink"
 ARCHIVE = CACHE / f"apache-flink-libraries-{FLINK}.tar.gz"
 JARS = CACHE / f"apache-flink-libraries-{FLINK}" / "deps" / "lib"
-NEEDED = ("flink-csv", "flink-dist", "flink-json", "flink-table-api-java-uber", "flink-table-runtime")
+NEEDED = ("flink-connector-files", "flink-csv", "flink-dist", "flink-json", "flink-table-api-java-uber", "flink-table-runtime")
 PLANNER = "flink-table-planner.jar"
 MODES = ("default", "ignore", "missing")
-KNOWN = (*MODES, "tree", "written")
+KNOWN = (*MODES, "tree", "written", "file")
 
 
 def fetch():
@@ -73,6 +73,8 @@ def answers(cases):
 def reduced(answer):
     """Only what differs: a mode from the default, the tree decoder from the streaming one."""
     kept = {key: answer[key] for key in ("default", "written") if key in answer}
+    if "file" in answer and answer["file"] != answer["written"] + "\n":
+        kept["file"] = answer["file"]
     tree = {}
     for mode in MODES:
         if mode in answer and answer[mode] != answer["default"]:

@@ -62,7 +62,7 @@ impl Encoder {
             quoting,
             element_delimiter: options.opt_character(&ARRAY_ELEMENT_DELIMITER).unwrap_or(';'),
             null_literal,
-            plain_decimals: !options.opt_boolean(&SCIENTIFIC_DECIMALS).unwrap_or(false),
+            plain_decimals: !options.opt_boolean(&SCIENTIFIC_DECIMALS).unwrap_or(true),
             line_end: options.opt_character(&LINE_DELIMITER).unwrap_or('\n').to_string(),
         };
         let columns = schema.columns.iter().map(|column| (column.name.clone(), column.ty.logical.clone())).collect();

@@ -82,9 +82,10 @@ pub static SCIENTIFIC_DECIMALS: OptionSpec = OptionSpec::new(
     "csv.write-bigdecimal-in-scientific-notation",
     OptionKind::Boolean,
     "Whether decimals may be written with an exponent: `1E+5` rather than `100000`, `2.7E-8` rather than \
-     `0.000000027`. Flink documents true as its default, but writes plainly unless it is given.",
+     `0.000000027`. Flink heeds it in messages only, where it writes plainly unless it is given; its sink of files \
+     always writes an exponent.",
 )
-.default("false");
+.default("true");
 
 /// All of them.
 pub static TABLE: OptionTable = OptionTable {
