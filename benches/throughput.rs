@@ -6,8 +6,10 @@
 //! for each other in ways that change from run to run. It answers at once, which no service does. So with several
 //! calls under way the loop is bound by processors alone, and the ratio becomes that of CPU a message.
 //!
+//! Last, what it costs to ask for dead letters when there are none: the pipeline with them against the pipeline without.
+//!
 //! `cargo bench --bench throughput`; another number of messages a run: `-- --messages 20000`; one
-//! row only: `-- --concurrency 4`. Each run has a queue of
+//! row only: `-- --concurrency 4`, or `-- --letters` for the last one. Each run has a queue of
 //! its own, which does not run dry: what counts is the time from the first delivery to the delete of the last message
 //! that is measured, so neither a start nor the wait for a last checkpoint is in it.
 
@@ -69,6 +71,13 @@ fn main() {
     );
     let emulator = EmulatorProcess::start(&[]);
     pin(emulator.process.pid(), "0");
+    let letters_only = arguments.iter().any(|argument| argument == "--letters");
+    if letters_only || only.is_none() {
+        compare_letters(&emulator, messages);
+    }
+    if letters_only {
+        return;
+    }
     for concurrency in CONCURRENCIES.into_iter().filter(|each| only.is_none_or(|only| only == *each as u64)) {
         let ratio = compare(&emulator, concurrency, messages);
         println!("  goal: {TARGET} at least: {}", if ratio >= TARGET { "met" } else { "NOT met" });
@@ -92,9 +101,9 @@ fn compare(emulator: &EmulatorProcess, concurrency: usize, messages: u64) -> f64
         let queue = |what: &str| format!("{what}-{concurrency}-{run}");
         if run % 2 == 0 {
             loops.push(measure_loop(emulator, &queue("loop"), concurrency, messages));
-            pipelines.push(measure_pipeline(emulator, &queue("pipeline"), concurrency, messages));
+            pipelines.push(measure_pipeline(emulator, &queue("pipeline"), concurrency, messages, ""));
         } else {
-            pipelines.push(measure_pipeline(emulator, &queue("pipeline"), concurrency, messages));
+            pipelines.push(measure_pipeline(emulator, &queue("pipeline"), concurrency, messages, ""));
             loops.push(measure_loop(emulator, &queue("loop"), concurrency, messages));
         }
     }
@@ -109,6 +118,33 @@ fn compare(emulator: &EmulatorProcess, concurrency: usize, messages: u64) -> f64
     let ratios: Vec<f64> = pipelines.iter().zip(&loops).map(|(pipeline, bare)| pipeline.rate / bare.rate).collect();
     println!("  ratio of each pair: {ratios:.3?}");
     report("ratio of throughputs", 3, ratios)
+}
+
+/// What dead letters are asked for with.
+const LETTERS: &str = "on_error: dead_letter\ndead_letter: { connector: blackhole }\n";
+
+/// Alternates a pipeline without dead letters and one with, each first in turn. Nothing is rejected in either.
+fn compare_letters(emulator: &EmulatorProcess, messages: u64) {
+    let concurrency = 4;
+    println!("\non_error: dead_letter against fail, nothing rejected, receive.concurrency {concurrency}");
+    let (mut without, mut with) = (Vec::new(), Vec::new());
+    for run in 0..RUNS {
+        let mut measure = |letters: bool| {
+            let (rest, results) = if letters { (LETTERS, &mut with) } else { ("", &mut without) };
+            let queue = format!("letters-{letters}-{run}");
+            results.push(measure_pipeline(emulator, &queue, concurrency, messages, rest));
+        };
+        let first = run % 2 == 0;
+        measure(first);
+        measure(!first);
+    }
+    for (what, of) in [("fail", &without), ("dead_letter", &with)] {
+        report(&format!("{what}, messages a second"), 0, of.iter().map(|run| run.rate).collect());
+        report(&format!("{what}, CPU microseconds a message"), 1, of.iter().map(|run| run.cpu_us).collect());
+    }
+    let pairs = with.iter().zip(&without);
+    report("ratio of throughputs", 3, pairs.clone().map(|(with, without)| with.rate / without.rate).collect());
+    report("ratio of CPU a message", 3, pairs.map(|(with, without)| with.cpu_us / without.cpu_us).collect());
 }
 
 fn report(what: &str, digits: usize, mut results: Vec<f64>) -> f64 {
@@ -138,10 +174,17 @@ fn measure_loop(emulator: &EmulatorProcess, queue: &str, concurrency: usize, mes
     measured
 }
 
-fn measure_pipeline(emulator: &EmulatorProcess, queue: &str, concurrency: usize, messages: u64) -> Measured {
+/// `rest`: what the definition says beyond source, sink and checkpoint.
+fn measure_pipeline(
+    emulator: &EmulatorProcess,
+    queue: &str,
+    concurrency: usize,
+    messages: u64,
+    rest: &str,
+) -> Measured {
     fill(emulator, queue, messages + MORE);
     let mut place = Place::new();
-    place.define("bench", &definition(&emulator.endpoint, queue, concurrency));
+    place.define("bench", &(definition(&emulator.endpoint, queue, concurrency) + rest));
     let mut supervisor = place.run();
     let measured = measure(emulator, queue, supervisor.process.pid(), messages);
     let status = supervisor.pipeline("bench").unwrap();

@@ -260,6 +260,32 @@ fn reload_waits_and_tells_what_was_done_and_a_broken_definition_is_78() {
     assert_eq!(supervisor.stop(), 0);
 }
 
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_reload_of_a_supervisor_that_has_ended_is_not_waited_for_in_the_next_one() {
+    let (emulator, mut place) = (EmulatorProcess::start(&[]), Place::new());
+    send(&emulator.endpoint, "q", 30, &["{\"n\":1}"]);
+    let out = place.path("out");
+    place.define("q", &numbers(&emulator.endpoint, "q", &out, "checkpoint: { interval: 10min }"));
+    let mut supervisor = place.run_with(&[("FAILPOINTS", "fs.before_rename=sleep(600000)")]);
+    until(SOON, "written", || (supervisor.pipeline("q")?["counts"]["rows_written"] == 1).then_some(()));
+    place.define("q", &numbers(&emulator.endpoint, "q", &out, QUICK));
+    let mut command = binary();
+    command.args(["reload", "--state"]).arg(place.path("state")).stderr(Stdio::piped());
+    let mut reload = Process(command.spawn().unwrap());
+    supervisor.wait_for_state("q", "draining");
+    // So that it does not see that there is none for a moment.
+    reload.signal("STOP");
+    supervisor.process.kill_9();
+    let mut next = place.run();
+    reload.signal("CONT");
+    assert_eq!(reload.wait(SOON).code(), Some(69));
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut reload.0.stderr.take().unwrap(), &mut said).unwrap();
+    assert!(said.contains("ended before the reload was done"), "{said}");
+    assert_eq!(next.stop(), 0);
+}
+
 /// Numbers from 1 on, and then the end.
 fn bounded(rows: u32, out: &Path) -> String {
     format!(

@@ -253,3 +253,13 @@ fn a_process_that_was_stopped_for_longer_than_the_deadline_has_no_hung_thread() 
     }
     assert_eq!(supervisor.stop(), 0);
 }
+
+#[test]
+fn a_store_that_never_answers_does_not_keep_the_process_from_ending() {
+    let mut scene = Scene::new("checkpoint: { interval: 100ms }");
+    let fail = format!("store.after_apply=2*off->{FOR_EVER}");
+    let mut supervisor = scene.run(&fail, &["--shutdown-deadline", "1"]);
+    let written = |name: &str| Some(supervisor.pipeline(name)?["counts"]["rows_written"] == 40);
+    until(SOON, "both wait for the store", || (written("bad")? && written("good")?).then_some(()));
+    assert_eq!(supervisor.stop(), 124);
+}

@@ -48,3 +48,15 @@ fn head_answers_as_get_without_a_body_and_every_other_method_is_refused_by_name(
     assert!(ask(&supervisor.address, "GET", "/nowhere").0.starts_with("http/1.1 404"));
     assert_eq!(supervisor.stop(), 0);
 }
+
+#[test]
+fn readiness_is_a_line_for_each_pipeline_also_where_the_reason_is_long() {
+    let mut place = Place::new();
+    for name in ["a", "b"] {
+        place.define(name, "source: { connector: mms }\n");
+    }
+    let mut supervisor = place.run();
+    let (_, body) = ask(&supervisor.address, "GET", "/readyz");
+    assert_eq!(body, "a is failed: the definition is not valid\nb is failed: the definition is not valid\n");
+    assert_eq!(supervisor.stop(), 0);
+}

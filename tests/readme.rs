@@ -16,6 +16,7 @@ use queuewarden::{
     connectors::REGISTRY,
     definition::{ConnectorTables, MetadataKey, OptionTable, RoleTables, sections},
     emulator::SWITCHES,
+    model::DEAD_LETTER_COLUMNS,
     supervisor::State,
     telemetry::{METRIC_DOCS, Metrics},
 };
@@ -63,6 +64,14 @@ fn metadata_table(keys: &[MetadataKey]) -> String {
     text
 }
 
+fn letters_table() -> String {
+    let mut text = String::from("| column | type | meaning |\n|---|---|---|\n");
+    for (name, declared, meaning) in DEAD_LETTER_COLUMNS {
+        writeln!(text, "| `{name}` | {declared} | {} |", cell(meaning)).unwrap();
+    }
+    text
+}
+
 fn metric_table() -> String {
     let mut text = String::from("| metric | labels | meaning |\n|---|---|---|\n");
     for (name, labels, help) in METRIC_DOCS {
@@ -89,6 +98,8 @@ fn tables() -> Vec<(String, String)> {
     for table in std::iter::once(&sections::TOP).chain(sections::SECTIONS) {
         tables.push((format!("options: {}", table.name), option_table(table, "")));
     }
+    tables.push(("options: source".to_owned(), option_table(&sections::SOURCE, "")));
+    tables.push(("columns: dead letters".to_owned(), letters_table()));
     for connector in REGISTRY.connectors {
         for role in roles(connector) {
             tables.push((format!("options: {}", connector.name), option_table(role.options, "")));

@@ -118,6 +118,10 @@ fn a_folder_that_cannot_be_read_or_is_empty_changes_nothing() {
     fs::create_dir(place.path("pipelines")).unwrap();
     let report = reload(&supervisor, 2);
     assert!(report["error"].as_str().unwrap().contains("no .yaml"), "{report}");
+    fs::remove_dir(place.path("pipelines")).unwrap();
+    fs::write(place.path("pipelines"), "").unwrap();
+    let report = reload(&supervisor, 3);
+    assert!(report["error"].as_str().unwrap().contains("not a folder"), "{report}");
     let status = supervisor.pipeline("q").unwrap();
     assert_eq!(part(&status, &["state", "generation"]), [&json!("running"), &json!(1)]);
     assert_eq!(supervisor.stop(), 0);

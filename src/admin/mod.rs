@@ -100,7 +100,9 @@ async fn readyz(handle: web::Data<Handle>) -> HttpResponse {
             if reasons.is_empty() {
                 reasons.extend(pipeline.last_error.clone());
             }
-            let reason = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
+            // A line for each pipeline; the others are in `/api/pipelines`.
+            let reason = reasons.join("; ").lines().next().map(|reason| format!(": {}", reason.trim_end_matches(':')));
+            let reason = reason.unwrap_or_default();
             format!("{} is {}{reason}\n", pipeline.name, pipeline.state.name())
         })
         .collect();

@@ -153,7 +153,7 @@ impl Client {
         let holder = self.holder()?;
         let passing = |reason: String| Refused { exit: Exit::NoSupervisor, reason, passing: true };
         let Some(address) = &holder.address else {
-            return Err(passing(format!("{holder}, is starting or ending: it does not serve HTTP")));
+            return Err(passing(format!("{holder} is starting or ending: it does not serve HTTP")));
         };
         let unreachable =
             |error: reqwest::Error| passing(format!("{holder}, does not answer: {}", super::with_causes(&error)));

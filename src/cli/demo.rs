@@ -41,10 +41,10 @@ const ORDERS_A_SECOND: u64 = 2;
 #[derive(clap::Args)]
 pub struct Args {
     /// Where /metrics and /api/pipelines are served; port 0 takes a free one.
-    #[arg(long, env = "QUEUEWARDEN_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:9870")]
+    #[arg(long, env = "QUEUEWARDEN_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:9870", value_parser = super::address)]
     listen: SocketAddr,
     /// Where the emulator listens; port 0 takes a free one.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9871")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9871", value_parser = super::address)]
     mns: SocketAddr,
 }
 

@@ -14,7 +14,7 @@ use crate::emulator::{AccessKey, Config, FaultFlag, SWITCHES, start};
 #[derive(Debug, Clone, Args)]
 pub struct EmulatorArgs {
     /// Where to listen, such as 127.0.0.1:9871; port 0 takes a free one
-    #[arg(long, value_name = "ADDR", env = "QUEUEWARDEN_EMULATOR_MNS", default_value = "127.0.0.1:9871")]
+    #[arg(long, value_name = "ADDR", env = "QUEUEWARDEN_EMULATOR_MNS", default_value = "127.0.0.1:9871", value_parser = super::address)]
     pub mns: SocketAddr,
     /// Id of the one access key that may sign; without it signatures are not looked at
     #[arg(long, value_name = "ID", env = "QUEUEWARDEN_EMULATOR_ACCESS_KEY_ID", requires = "access_key_secret")]

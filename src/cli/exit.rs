@@ -8,11 +8,11 @@ use std::process::ExitCode;
 pub enum Exit {
     /// All went well; after SIGTERM or SIGINT: everything received was finished.
     Done = 0,
-    /// A pipeline was restarted as asked, and is Failed again.
+    /// A pipeline was restarted as asked, and is Failed again; or a replay failed.
     PipelineFailed = 1,
     /// The command line cannot be understood (EX_USAGE).
     Usage = 64,
-    /// The state store cannot be read (EX_DATAERR).
+    /// The state store cannot be read, or a file to replay (EX_DATAERR).
     StoreUnreadable = 65,
     /// What is named is not there: a path, a definition in it, a pipeline's state (EX_NOINPUT).
     NoInput = 66,
@@ -41,9 +41,9 @@ impl Exit {
     pub const HELP: &str = "\
 Exit codes:
     0  done; after SIGTERM or SIGINT: every pipeline that ran finished what it had received
-    1  a pipeline was restarted, and is failed again
+    1  a pipeline was restarted, and is failed again; or a replay failed
    64  the command line cannot be understood
-   65  the state store cannot be read
+   65  the state store cannot be read, or a file to replay
    66  what is named is not there: a path, a definition in it, a pipeline, or its state
    69  no supervisor is running on the state directory, or it cannot be reached
    70  too many threads are blocked at once, or the supervisor itself failed

@@ -8,13 +8,14 @@ mod exit;
 #[cfg(feature = "failpoints")]
 mod failpoints;
 mod reload;
+mod replay;
 mod restart;
 mod run;
 mod signals;
 mod state;
 mod status;
 
-use std::time::Duration;
+use std::{net::SocketAddr, ops::RangeInclusive, time::Duration};
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -61,6 +62,8 @@ enum Verb {
     Status(status::Args),
     /// Check definitions and show every mistake, without running anything.
     Check(check::CheckArgs),
+    /// Send dead letters through a pipeline again, while no supervisor runs.
+    Replay(replay::Args),
     /// Look at, forget or rename what pipelines have stored, while no supervisor runs.
     #[command(subcommand)]
     State(state::Verb),
@@ -104,6 +107,7 @@ pub fn main() -> Exit {
         Verb::Reload(args) => uncaught(signals, || reload::run(&args)),
         Verb::Status(args) => uncaught(signals, || status::run(&args)),
         Verb::Check(args) => uncaught(signals, || check::run(&args)),
+        Verb::Replay(args) => uncaught(signals, || replay::run(&args)),
         Verb::State(verb) => uncaught(signals, || state::run(verb)),
     }
 }
@@ -121,6 +125,20 @@ fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).map_err(|expected| format!("expected {expected}"))
 }
 
+/// For flags that take an address of this machine.
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(|_| "expected an IP address and a port, such as `127.0.0.1:9870` or `[::]:9870`")
+}
+
+/// For flags that take a whole number.
+fn whole<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        let expected = || format!("expected a whole number from {} to {}", range.start(), range.end());
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(expected)
+    }
+}
+
 fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
@@ -129,4 +147,33 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 fn failed(what: &str, error: &dyn std::error::Error) -> Exit {
     eprintln!("error: {what}: {}", with_causes(error));
     Exit::System
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_that_cannot_be_understood_says_what_it_takes() {
+        let run = ["run", "--pipelines=p", "--state=s"];
+        for (verb, flag, value, expected) in [
+            (&run[..], "--listen", "localhost:9870", "an IP address and a port, such as `127.0.0.1:9870`"),
+            (&run, "--shutdown-deadline", "1.5", "a whole number from 0 to 31536000"),
+            // More than can be added to a time.
+            (&run, "--shutdown-deadline", "18446744073709551615", "a whole number from 0 to 31536000"),
+            (&run, "--threads", "0", "a whole number from 1 to 1024"),
+            (&run, "--hang-deadline", "-1", "a whole number from 1 to 3600"),
+            (&run, "--hung-threads-max", "many", "a whole number from 0 to 1024"),
+            (&["restart", "orders", "--state=s"], "--deadline", "-1", "a duration such as"),
+            (&["reload", "--state=s"], "--deadline", "-1", "a duration such as"),
+            (&["emulator"], "--mns", "9871", "an IP address and a port"),
+        ] {
+            let words = [&["queuewarden"], verb, &[flag, value]].concat();
+            let error = Cli::try_parse_from(words).err().unwrap().to_string();
+            assert!(
+                error.contains(&format!("'{value}'")) && error.contains(&format!("expected {expected}")),
+                "{error}"
+            );
+        }
+    }
 }

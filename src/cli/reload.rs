@@ -24,7 +24,7 @@ pub struct Args {
     #[arg(long, env = "QUEUEWARDEN_STATE", value_name = "DIR")]
     state: PathBuf,
     /// How long to wait until it is done, such as `60s`. A changed pipeline is drained first.
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = super::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "60s", allow_negative_numbers = true, value_parser = super::duration)]
     deadline: Duration,
 }
 
@@ -62,6 +62,12 @@ async fn reload(args: &Args) -> Result<Exit, Refused> {
     kill_process(pid, Signal::HUP).map_err(|error| refused(error.into()))?;
     loop {
         match last(&client, until).await? {
+            _ if client.holder()?.pid != process => {
+                let reason = format!(
+                    "process {process} ended before the reload was done; the one that is there now has read the definitions at its start"
+                );
+                return Err(Refused::new(Exit::NoSupervisor, reason));
+            }
             Some(report) if report.is_of(before, asked) => return tell(&report),
             _ if Instant::now() >= until => {
                 let reason = format!("the reload was not done within {:?}; it goes on", args.deadline);

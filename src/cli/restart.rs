@@ -25,7 +25,7 @@ pub struct Args {
     #[arg(long, env = "QUEUEWARDEN_STATE", value_name = "DIR")]
     state: PathBuf,
     /// How long to wait for all of them, such as `60s`.
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = super::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "60s", allow_negative_numbers = true, value_parser = super::duration)]
     deadline: Duration,
 }
 
@@ -195,13 +195,15 @@ fn step(before: &PipelineView, now: &PipelineView, sent: Option<Duration>) -> St
     if now.generation > before.generation {
         return match state {
             "running" | "degraded" | "finished" => Step::Restarted,
-            "failed" | "stopped" => Step::Failed,
+            "failed" => Step::Failed,
             _ => Step::Wait,
         };
     }
     match state {
         // It failed before its new generation had a number.
-        "failed" | "stopped" if changed => Step::Failed,
+        "failed" if changed => Step::Failed,
+        // A reload starts it again, or the process is about to end: neither would heed a signal.
+        "stopped" => Step::Wait,
         // On its way: one more signal would restart it twice.
         "draining" | "starting" if changed => Step::Wait,
         _ if sent >= SEND_EVERY => Step::Send,
@@ -262,6 +264,14 @@ mod tests {
         assert_eq!(step(&before, &view("starting", "t1", 5), LATE), Step::Wait);
         assert_eq!(step(&before, &view("failed", "t1", 5), LATE), Step::Failed);
         assert_eq!(step(&before, &view("failed", "t1", 4), LATE), Step::Failed, "before it had a number");
+    }
+
+    #[test]
+    fn a_pipeline_that_a_reload_has_stopped_is_waited_for_and_not_taken_for_failed() {
+        let before = view("running", "t0", 4);
+        for stopped in [view("stopped", "t0", 4), view("stopped", "t1", 4), view("stopped", "t1", 5)] {
+            assert_eq!(step(&before, &stopped, LATE), Step::Wait, "{stopped:?}");
+        }
     }
 
     #[test]

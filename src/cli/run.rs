@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long, env = "QUEUEWARDEN_STATE", value_name = "DIR")]
     state: PathBuf,
     /// Where /metrics, /healthz, /readyz and /api/pipelines are served; port 0 takes a free one.
-    #[arg(long, env = "QUEUEWARDEN_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:9870")]
+    #[arg(long, env = "QUEUEWARDEN_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:9870", value_parser = super::address)]
     listen: SocketAddr,
     /// The folder of files that ${secret_values.NAME} reads.
     #[arg(long, env = "QUEUEWARDEN_SECRETS_DIR", value_name = "DIR")]
@@ -44,16 +44,16 @@ pub struct Args {
     #[arg(long, env = "QUEUEWARDEN_STRICT", value_parser = parse_switch)]
     strict: bool,
     /// Seconds that a stop may take before what is unfinished is cut off (it is read again).
-    #[arg(long, env = "QUEUEWARDEN_SHUTDOWN_DEADLINE", value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, env = "QUEUEWARDEN_SHUTDOWN_DEADLINE", value_name = "SECONDS", default_value_t = 30, allow_negative_numbers = true, value_parser = super::whole::<u64>(0..=31_536_000))]
     shutdown_deadline: u64,
     /// Threads that pipelines are spread over; default: one per processor.
-    #[arg(long, env = "QUEUEWARDEN_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, env = "QUEUEWARDEN_THREADS", value_name = "N", allow_negative_numbers = true, value_parser = super::whole::<u16>(1..=1024))]
     threads: Option<u16>,
     /// Seconds after which a thread that does not answer is given up; its pipelines go on on a fresh one.
-    #[arg(long, env = "QUEUEWARDEN_HANG_DEADLINE", value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    #[arg(long, env = "QUEUEWARDEN_HANG_DEADLINE", value_name = "SECONDS", default_value_t = 10, allow_negative_numbers = true, value_parser = super::whole::<u64>(1..=3600))]
     hang_deadline: u64,
     /// Threads given up that may be blocked still; one more, and the process ends with 70.
-    #[arg(long, env = "QUEUEWARDEN_HUNG_THREADS_MAX", value_name = "N", default_value_t = 4)]
+    #[arg(long, env = "QUEUEWARDEN_HUNG_THREADS_MAX", value_name = "N", default_value_t = 4, allow_negative_numbers = true, value_parser = super::whole::<u16>(0..=1024))]
     hung_threads_max: u16,
     /// End with 0 as soon as every pipeline is finished; only bounded sources finish.
     #[arg(long, env = "QUEUEWARDEN_EXIT_WHEN_FINISHED", value_parser = parse_switch)]
@@ -190,8 +190,11 @@ pub(super) async fn serve(
     admin.stop().await;
     let exit = if stopped == Stopped::Drained { Exit::Done } else { Exit::DrainDeadline };
     tracing::info!(code = exit as u8, "stopped");
-    // What was cut off may hang in the store: only after a clean drain is it waited for.
-    leave(exit, (stopped == Stopped::Drained).then_some(state))
+    if stopped == Stopped::Drained {
+        leave(exit, Some(state));
+    }
+    // What was cut off may hang in the store, and would hang whoever closes it: it must not even be dropped.
+    leave(exit, None)
 }
 
 /// Waits for what the process cannot go on after.
@@ -265,6 +268,9 @@ pub(super) fn read(folder: &Path, environment: &Environment) -> Folder {
 /// of the whole: else the pipelines in it would be taken for gone.
 pub(super) fn reading(pipelines: PathBuf, environment: Environment) -> Load {
     Arc::new(move || {
+        if pipelines.exists() && !pipelines.is_dir() {
+            return Err(format!("{}: not a folder", pipelines.display()));
+        }
         let Folder { members, problems } = read(&pipelines, &environment);
         if problems.is_empty() { Ok(members) } else { Err(problems.join("; ")) }
     })
@@ -288,7 +294,7 @@ const CLOSE_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Ends the process without waiting for a blocking call that never returns; the store is closed first if it is given,
 /// unless its disk does not answer any more.
-fn leave(exit: Exit, state: Option<StateDir>) -> ! {
+pub(super) fn leave(exit: Exit, state: Option<StateDir>) -> ! {
     if let Some(state) = state {
         let (closed, wait) = mpsc::channel();
         std::thread::spawn(move || {

@@ -8,7 +8,7 @@ use std::{
 
 use super::{Claim, Plan, REGISTRY, datagen, filesystem, mns, resolve};
 use crate::{
-    definition::{self, At, Diagnostic, Environment, PipelineDefinition},
+    definition::{self, At, Diagnostic, Endpoint, Environment, PipelineDefinition, Span},
     model::PipelineName,
 };
 
@@ -50,9 +50,21 @@ fn read(
             return (read, None);
         }
     };
-    let claims = claims(definition, &plan);
-    let taken = claims.iter().filter_map(|claim| Some(taken(claim, definition, claimed.get(claim)?)));
-    let taken: Vec<_> = taken.collect();
+    let (mut claims, mut taken) = (claims(definition, &plan), Vec::new());
+    for claim in &claims {
+        taken.extend(
+            claimed
+                .get(claim)
+                .map(|first| self::taken(claim, definition, definition.sink.at(At::Option(&filesystem::PATH)), first)),
+        );
+    }
+    if let Some((endpoint, folder)) = letters_folder(definition, &plan) {
+        let claim = Claim::Folder(folder);
+        let place = endpoint.at(At::Option(&filesystem::PATH));
+        taken.extend(claimed.get(&claim).map(|first| self::taken(&claim, definition, place, first)));
+        taken.extend(claims.iter().filter_map(|other| overlap(&claim, other, place)));
+        claims.push(claim);
+    }
     if taken.is_empty() {
         claimed.extend(claims.iter().map(|claim| (claim.clone(), file.to_owned())));
         plan.claims = claims;
@@ -74,8 +86,26 @@ fn claims(definition: &PipelineDefinition, plan: &Plan) -> Vec<Claim> {
     claims
 }
 
-/// Repeats neither queue nor path: either may have come from a secret.
-fn taken(claim: &Claim, definition: &PipelineDefinition, first: &Path) -> Diagnostic {
+/// The folder that dead letters go to, if they go to files.
+fn letters_folder<'a>(definition: &'a PipelineDefinition, plan: &Plan) -> Option<(&'a Endpoint, PathBuf)> {
+    let endpoint = definition.dead_letter.as_ref().filter(|letters| letters.connector == filesystem::TABLE.name)?;
+    Some((endpoint, real_path(Path::new(&plan.dead_letter.as_ref()?.identity.target))))
+}
+
+/// Whoever reads one of the two folders must not come upon the files of the other.
+fn overlap(letters: &Claim, rows: &Claim, place: Span) -> Option<Diagnostic> {
+    let (Claim::Folder(letters), Claim::Folder(rows)) = (letters, rows) else { return None };
+    let message = match (letters.starts_with(rows), rows.starts_with(letters)) {
+        (true, true) => "the dead letters go to the same folder as the rows",
+        (true, false) => "the dead letters go to a folder inside that of the rows",
+        (false, true) => "the dead letters go to a folder that holds that of the rows",
+        (false, false) => return None,
+    };
+    Some(Diagnostic::error(message).at(place).help("each needs a folder of its own"))
+}
+
+/// Repeats neither queue nor path: either may have come from a secret. `folder`: where the path stands.
+fn taken(claim: &Claim, definition: &PipelineDefinition, folder: Span, first: &Path) -> Diagnostic {
     let (message, place, why) = match claim {
         Claim::Name(name) => {
             (format!("another pipeline is called `{name}`"), definition.name_place, "each needs a name of its own")
@@ -85,11 +115,9 @@ fn taken(claim: &Claim, definition: &PipelineDefinition, first: &Path) -> Diagno
             Some(definition.source.at(At::Option(&mns::QUEUE_NAME))),
             "two readers would take each other's messages",
         ),
-        Claim::Folder(_) => (
-            "another pipeline writes to this folder".to_owned(),
-            Some(definition.sink.at(At::Option(&filesystem::PATH))),
-            "each needs a folder of its own",
-        ),
+        Claim::Folder(_) => {
+            ("another pipeline writes to this folder".to_owned(), Some(folder), "each needs a folder of its own")
+        }
     };
     let mut diagnostic = Diagnostic::error(message).help(format!("it is declared in {}; {why}", first.display()));
     diagnostic.span = place;

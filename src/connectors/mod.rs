@@ -7,10 +7,11 @@ mod load;
 pub mod mns;
 mod plan;
 pub mod print;
+pub mod replay;
 mod resolve;
 
 pub use load::{Loaded, load};
-pub use plan::{Claim, Plan, RowShape};
+pub use plan::{Claim, DeadLetterPlan, MakeSink, Plan, RowShape};
 pub use resolve::{fate, recover_elsewhere, resolve};
 
 use crate::{definition::Registry, formats};

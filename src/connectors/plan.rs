@@ -5,18 +5,33 @@ use std::{path::PathBuf, sync::Arc};
 use arrow_array::RecordBatch;
 use arrow_cast::cast;
 use arrow_schema::SchemaRef;
+use bytes::Bytes;
 
 use crate::{
     connector::{Sink, SinkContext, Source},
-    definition::{CheckpointDefinition, Digest, OnError, RestartDefinition},
+    definition::{CheckpointDefinition, Digest, OnError, Rate, RestartDefinition},
     formats::Decoder,
-    model::{CreditLimits, Fault, FaultKind, PipelineName, Schema, SinkIdentity, SourceIdentity},
+    model::{Body, CreditLimits, Fault, FaultKind, PipelineName, Schema, SinkIdentity, SourceIdentity},
 };
 
 /// Makes a source or a decoder anew for each generation.
 pub type Make<T> = Arc<dyn Fn() -> Result<T, Fault> + Send + Sync>;
 /// Makes a sink anew for each generation.
 pub type MakeSink = Arc<dyn Fn(SinkContext) -> Result<Box<dyn Sink>, Fault> + Send + Sync>;
+
+/// Takes the transport's own encoding away from a body.
+pub type Transport = Arc<dyn Fn(Bytes) -> Body + Send + Sync>;
+
+/// Where dead letters go.
+#[derive(Clone)]
+pub struct DeadLetterPlan {
+    /// Where it writes.
+    pub identity: SinkIdentity,
+    /// Makes the sink; its columns are those of dead letters.
+    pub sink: MakeSink,
+    /// The names of the source's metadata, in the order in which its messages carry them.
+    pub keys: Arc<[&'static str]>,
+}
 
 /// What only one pipeline of a process may have.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -60,6 +75,12 @@ pub struct Plan {
     pub restart: RestartDefinition,
     /// `on_error:`
     pub on_error: OnError,
+    /// `dead_letter:`, under `on_error: dead_letter` and only there.
+    pub dead_letter: Option<DeadLetterPlan>,
+    /// What becomes of a body as the service gives it before the format gets it.
+    pub transport: Transport,
+    /// `rate` of the source.
+    pub rate: Option<Rate>,
     /// `batch.rows`: rows a batch is filled up to if that many are waiting.
     pub batch_rows: usize,
     /// How much may be on its way at once.

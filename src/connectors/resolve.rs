@@ -4,20 +4,21 @@ use std::{path::PathBuf, sync::Arc};
 
 use super::{
     Plan, RowShape, blackhole, datagen, filesystem, mns,
-    plan::{Make, MakeSink},
+    plan::{DeadLetterPlan, Make, MakeSink, Transport},
     print,
 };
 use crate::{
     connector::{Fate, Sink, SinkContext, Source},
-    definition::{At, Diagnostic, Endpoint, PipelineDefinition},
+    definition::{At, Diagnostic, Endpoint, MetadataKey, PipelineDefinition, sections},
     formats::{self, Decoder},
-    model::{Fault, FaultKind, SinkIdentity, SourceIdentity, Token},
+    model::{Body, Fault, FaultKind, SinkIdentity, SourceIdentity, Token},
 };
 
 /// Builds the plan. What cannot be built is answered with its place in the definition.
 pub fn resolve(definition: &PipelineDefinition) -> Result<Plan, Box<Diagnostic>> {
     let (source_identity, source) = source(&definition.source, definition.batch_rows)?;
     let (sink_identity, sink) = sink(&definition.sink)?;
+    let dead_letter = definition.dead_letter.as_ref().map(|endpoint| dead_letter(endpoint, definition)).transpose()?;
     Ok(Plan {
         name: definition.name.clone(),
         definition: definition.digest(),
@@ -33,6 +34,9 @@ pub fn resolve(definition: &PipelineDefinition) -> Result<Plan, Box<Diagnostic>>
         checkpoint: definition.checkpoint,
         restart: definition.restart,
         on_error: definition.on_error,
+        dead_letter,
+        transport: transport(&definition.source),
+        rate: definition.source.general.opt_rate(&sections::RATE),
         batch_rows: definition.batch_rows,
         credits: definition.credits,
     })
@@ -91,12 +95,29 @@ fn refused(reason: String) -> Fault {
     Fault::never(FaultKind::Definition, reason)
 }
 
-/// Which metadata value fills which column. Keys are known to be the connector's: the definition was checked.
-fn metadata(endpoint: &Endpoint) -> Arc<[(usize, usize)]> {
-    let keys = super::REGISTRY
+fn transport(endpoint: &Endpoint) -> Transport {
+    if endpoint.connector == mns::TABLE.name {
+        return mns::MnsSource::transport(&endpoint.options, format_name(endpoint));
+    }
+    Arc::new(Body::Bytes)
+}
+
+fn dead_letter(endpoint: &Endpoint, definition: &PipelineDefinition) -> Result<DeadLetterPlan, Box<Diagnostic>> {
+    let (identity, sink) = sink(endpoint)?;
+    Ok(DeadLetterPlan { identity, sink, keys: metadata_keys(&definition.source).iter().map(|key| key.name).collect() })
+}
+
+/// The metadata that messages of a source carry, in this order.
+pub(super) fn metadata_keys(endpoint: &Endpoint) -> &'static [MetadataKey] {
+    super::REGISTRY
         .connector(endpoint.connector)
         .and_then(|connector| connector.source.as_ref())
-        .map_or(&[][..], |tables| tables.metadata);
+        .map_or(&[][..], |tables| tables.metadata)
+}
+
+/// Which metadata value fills which column. Keys are known to be the connector's: the definition was checked.
+fn metadata(endpoint: &Endpoint) -> Arc<[(usize, usize)]> {
+    let keys = metadata_keys(endpoint);
     let columns = endpoint.schema.columns.iter().enumerate();
     columns
         .filter_map(|(column, declared)| {

@@ -9,7 +9,7 @@ use super::{
     located::{Entry, Located, Span, Value},
     options::{OptionSpec, OptionTable, Options},
     registry::{ConnectorTables, FormatTables, FormatUse, Registry, RoleTables},
-    schema::{SchemaPlaces, check_insert, check_metadata, read_schema},
+    schema::{ReadSchema, SchemaPlaces, check_insert, check_metadata, read_schema},
     sections,
 };
 use crate::model::{Column, Schema, nearest};
@@ -66,6 +66,8 @@ pub struct Endpoint {
     pub connector: &'static str,
     /// The connector's options, defaults filled in.
     pub options: Options,
+    /// The options that every connector of the role may have.
+    pub general: Options,
     /// The options of single columns, where the connector has such.
     pub column_options: ColumnOptions,
     /// The format, if the connector has one.
@@ -136,11 +138,25 @@ pub(super) struct ReadEndpoint {
     pub schema: Option<Schema>,
 }
 
-/// Reads a section. `inherited`: the columns of the source, for a sink.
+/// The key of the section of the sink for dead letters.
+pub(super) const DEAD_LETTER: &str = "dead_letter";
+
+/// Where the columns of a section come from.
+#[derive(Clone, Copy)]
+pub(super) enum Columns<'a> {
+    /// The section must declare them.
+    Own,
+    /// It may; otherwise they are those of the source, if that has valid ones.
+    Inherited(Option<&'a Schema>),
+    /// It may not.
+    Fixed(&'a Schema),
+}
+
+/// Reads a section.
 pub(super) fn read_endpoint(
     role: Role,
     section: Section<'_>,
-    inherited: Option<&Schema>,
+    columns: Columns<'_>,
     registry: &Registry,
     report: &mut Report,
 ) -> ReadEndpoint {
@@ -149,7 +165,12 @@ pub(super) fn read_endpoint(
     let connector = find_connector(role, section, registry, &mut places, report);
     let tables = connector.and_then(|connector| role.of(connector));
     let format = find_format(section, connector.zip(tables), registry, &mut places, report);
-    let read = read_schema(role, section, report);
+    let (inherited, fixed) = match columns {
+        Columns::Own => (None, None),
+        Columns::Inherited(schema) => (schema, None),
+        Columns::Fixed(schema) => (None, Some(schema)),
+    };
+    let read = if fixed.is_some() { ReadSchema::default() } else { read_schema(role, section, report) };
     places.schema = read.places;
     if let (Some(schema), Some(tables), Some(connector)) = (&read.readable, tables, connector) {
         check_metadata(role, connector.name, tables, schema, &places.schema, report);
@@ -166,13 +187,18 @@ pub(super) fn read_endpoint(
         check_insert(source, sink, &places.schema, report);
     }
 
-    let elsewhere = |key: &str| belongs_elsewhere(role, key, connector, registry);
-    let (options, format_options) = read_options(section, tables, format, &elsewhere, report);
+    let elsewhere = |key: &str| match key {
+        "schema" => Some("the columns of dead letters are always the same".to_owned()),
+        _ => belongs_elsewhere(role, section.name, key, connector, registry),
+    };
+    let words = if fixed.is_some() { &["connector", "format"][..] } else { &["connector", "format", "schema"] };
+    let (general, options, format_options) = read_options(role, section, words, (tables, format), &elsewhere, report);
     places.options = options.places;
     places.options.extend(format_options.places);
+    places.options.extend(general.places);
 
-    let own_schema = section.get("schema").is_some();
-    let schema = if own_schema { own } else { inherited.map(all_physical) };
+    let own_schema = fixed.is_none() && section.get("schema").is_some();
+    let schema = if own_schema { own } else { fixed.cloned().or_else(|| inherited.map(all_physical)) };
     let (Some(connector), Some(tables), Some(columns)) = (connector, tables, &schema) else {
         return ReadEndpoint { endpoint: None, schema };
     };
@@ -185,6 +211,7 @@ pub(super) fn read_endpoint(
         role,
         connector: connector.name,
         options: options.options,
+        general: general.options,
         column_options: column_options.0,
         format: format.map(|format| FormatDefinition { name: format.name, options: format_options.options }),
         schema: columns.clone(),
@@ -196,23 +223,25 @@ pub(super) fn read_endpoint(
     ReadEndpoint { endpoint: good.then_some(endpoint), schema }
 }
 
-/// The options of the connector and those of the format, from one section.
+/// The options that every connector of the role has, those of the connector and those of the format, from one section.
 fn read_options(
+    role: Role,
     section: Section<'_>,
-    tables: Option<&RoleTables>,
-    format: Option<&FormatTables>,
+    words: &[&'static str],
+    (tables, format): (Option<&RoleTables>, Option<&FormatTables>),
     elsewhere: &dyn Fn(&str) -> Option<String>,
     report: &mut Report,
-) -> (Checked, Checked) {
+) -> (Checked, Checked, Checked) {
     // Of an unknown connector nobody can say which options it has.
     let Some(tables) = tables else { return Default::default() };
-    let all: Vec<&'static OptionTable> =
-        std::iter::once(tables.options).chain(format.map(|format| format.options)).collect();
-    let keys = Keys { words: &["connector", "format", "schema"], tables: &all, columns: tables.columns, elsewhere };
+    let general = (role == Role::Source).then_some(&sections::SOURCE);
+    let of_format = format.map(|format| format.options);
+    let all: Vec<&'static OptionTable> = std::iter::once(tables.options).chain(of_format).chain(general).collect();
+    let keys = Keys { words, tables: &all, columns: tables.columns, elsewhere };
     let meant = check_keys(section, &keys, report);
-    let options = check_table(tables.options, section, &meant, report);
-    let of_format = format.map(|format| check_table(format.options, section, &meant, report));
-    (options, of_format.unwrap_or_default())
+    let mut check = |table| check_table(table, section, &meant, report);
+    let options = check(tables.options);
+    (general.map(&mut check).unwrap_or_default(), options, of_format.map(check).unwrap_or_default())
 }
 
 fn cross_check(endpoint: &Endpoint, tables: &RoleTables, format: Option<&FormatTables>, report: &mut Report) {
@@ -359,6 +388,7 @@ fn find_format(
 /// Says of a key that is not an option of this section where it is one.
 fn belongs_elsewhere(
     role: Role,
+    section: &str,
     key: &str,
     connector: Option<&'static ConnectorTables>,
     registry: &Registry,
@@ -368,8 +398,11 @@ fn belongs_elsewhere(
         return Some(format!("`{key}` goes with `format: {}`", format.name));
     }
     let top = sections::TOP.find(key).is_some() || sections::SECTIONS.iter().any(|table| table.name == key);
-    if top || key == role.other().name() {
-        return Some(format!("`{key}` stands at the top of the file, beside `{}`", role.name()));
+    if top || key == DEAD_LETTER || (key == role.other().name()) {
+        return Some(format!("`{key}` stands at the top of the file, beside `{section}`"));
+    }
+    if role == Role::Sink && sections::SOURCE.find(key).is_some() {
+        return Some(format!("`{key}` stands inside `source:`"));
     }
     let (connector, other) = connector.and_then(|connector| Some((connector, role.other().of(connector)?)))?;
     let (this, that) = (role.name(), role.other().name());

@@ -30,5 +30,7 @@ pub use registry::{Check, ConnectorTables, FormatTables, FormatUse, MetadataKey,
 pub use schema::widens;
 pub use show::Digest;
 pub use substitute::Environment;
-pub use units::{parse_boolean, parse_character, parse_duration, parse_integer, parse_size, show_duration, unescape};
+pub use units::{
+    Per, Rate, parse_boolean, parse_character, parse_duration, parse_integer, parse_size, show_duration, unescape,
+};
 pub use values::Refusal;

@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
 use bigdecimal::BigDecimal;
 
-use super::{diagnostics::MASK, units::show_duration};
+use super::{
+    diagnostics::MASK,
+    units::{Per, Rate, show_duration},
+};
 
 /// The options of one connector or format.
 #[derive(Debug)]
@@ -110,6 +113,8 @@ pub enum OptionKind {
     Number,
     /// A decimal number from 0 to 1.
     Share,
+    /// So many in a second, minute or hour: `500/s`, `30000/min`, `1/h`.
+    Rate,
     /// Two durations above zero joined by `..`, the shorter first: `1s..60s`.
     Backoff,
 }
@@ -135,6 +140,8 @@ pub enum OptionValue {
     Number(BigDecimal),
     /// Backoff
     Backoff(Duration, Duration),
+    /// Rate
+    Rate(Rate),
 }
 
 /// The value as a user could write it.
@@ -150,6 +157,7 @@ impl fmt::Display for OptionValue {
             Self::Character(c) => c.fmt(f),
             Self::Size(bytes) => bytes.fmt(f),
             Self::Number(value) => f.write_str(&value.to_plain_string()),
+            Self::Rate(rate) => rate.fmt(f),
             Self::Backoff(least, most) => write!(f, "{}..{}", show_duration(*least), show_duration(*most)),
         }
     }
@@ -248,6 +256,8 @@ impl Options {
         number, opt_number, Number, BigDecimal, BigDecimal::clone, BigDecimal::default();
         /// A size in bytes.
         size, opt_size, Size, u64, |v: &u64| *v, 0;
+        /// A rate.
+        rate, opt_rate, Rate, Rate, |v: &Rate| *v, Rate { count: 1, per: Per::Second };
         /// A path.
         path, opt_path, Path, PathBuf, PathBuf::clone, PathBuf::new();
     }

@@ -8,13 +8,13 @@ use std::{
 use super::{
     check::{Checked, Keys, Section, check_keys, check_table},
     diagnostics::{Diagnostic, Report},
-    endpoint::{Endpoint, ReadEndpoint, Role, read_endpoint},
+    endpoint::{Columns, DEAD_LETTER, Endpoint, ReadEndpoint, Role, read_endpoint},
     located::{Node, Span, Value},
     options::{OptionTable, Options},
     registry::Registry,
     sections as s,
 };
-use crate::model::{CreditLimits, PipelineName, Schema};
+use crate::model::{CreditLimits, PipelineName, dead_letter_schema};
 
 /// A pipeline as its file declares it, every part valid and every default filled in.
 #[derive(Debug, Clone)]
@@ -35,6 +35,8 @@ pub struct PipelineDefinition {
     pub restart: RestartDefinition,
     /// What becomes of bodies and rows that are refused for good.
     pub on_error: OnError,
+    /// Where dead letters go: there if and only if they are asked for.
+    pub dead_letter: Option<Endpoint>,
     /// Rows a batch is filled up to; at least 1.
     pub batch_rows: usize,
     /// The bound on what is on its way.
@@ -72,10 +74,12 @@ pub enum OnError {
     Fail,
     /// It is counted and acknowledged.
     Skip,
+    /// It is written to the sink for dead letters, and acknowledged with it.
+    DeadLetter,
 }
 
 /// Keys of a definition that are mappings.
-const MAPPINGS: [&str; 6] = ["source", "sink", "checkpoint", "restart", "batch", "credits"];
+const MAPPINGS: [&str; 7] = ["source", "sink", DEAD_LETTER, "checkpoint", "restart", "batch", "credits"];
 
 /// What could be read of a document.
 #[derive(Debug, Default)]
@@ -101,8 +105,8 @@ pub(super) fn read_pipeline(root: &Node, file: &Path, registry: &Registry, repor
     let (checkpoint, restart) = (general(&s::CHECKPOINT), general(&s::RESTART));
     let (batch, credits) = (general(&s::BATCH), general(&s::CREDITS));
 
-    let end = |role: Role, inherited: Option<&Schema>, report: &mut Report| match section(top, role.name(), report) {
-        Found::Mapping(section) => read_endpoint(role, section, inherited, registry, report),
+    let end = |role: Role, columns: Columns<'_>, report: &mut Report| match section(top, role.name(), report) {
+        Found::Mapping(section) => read_endpoint(role, section, columns, registry, report),
         Found::Absent if !meant.contains(&role.name()) => {
             report.push(
                 Diagnostic::error(format!("the section `{}` is missing", role.name()))
@@ -113,8 +117,16 @@ pub(super) fn read_pipeline(root: &Node, file: &Path, registry: &Registry, repor
         }
         Found::Absent | Found::Wrong => ReadEndpoint::default(),
     };
-    let source = end(Role::Source, None, report);
-    let sink = end(Role::Sink, source.schema.as_ref(), report);
+    let source = end(Role::Source, Columns::Own, report);
+    let sink = end(Role::Sink, Columns::Inherited(source.schema.as_ref()), report);
+    let letters = section(top, DEAD_LETTER, report);
+    let dead_letter = match letters {
+        Found::Mapping(section) => {
+            read_endpoint(Role::Sink, section, Columns::Fixed(&dead_letter_schema()), registry, report)
+        }
+        Found::Absent | Found::Wrong => ReadEndpoint::default(),
+    };
+    let on_error = on_error(&own, &letters, meant.contains(&DEAD_LETTER), begin, report);
     let valid = name.clone().zip(source.endpoint.zip(sink.endpoint)).filter(|_| report.errors() == 0);
     let definition = valid.map(|(name, (source, sink))| PipelineDefinition {
         name,
@@ -124,7 +136,8 @@ pub(super) fn read_pipeline(root: &Node, file: &Path, registry: &Registry, repor
         sink,
         checkpoint: checkpoint_of(&checkpoint.options),
         restart: restart_of(&restart.options),
-        on_error: if own.options.text(&s::ON_ERROR) == "skip" { OnError::Skip } else { OnError::Fail },
+        on_error,
+        dead_letter: dead_letter.endpoint,
         batch_rows: usize::try_from(batch.options.integer(&s::BATCH_ROWS)).unwrap_or(usize::MAX),
         credits: CreditLimits {
             batches: u32::try_from(credits.options.integer(&s::CREDIT_BATCHES)).unwrap_or(u32::MAX),
@@ -132,6 +145,31 @@ pub(super) fn read_pipeline(root: &Node, file: &Path, registry: &Registry, repor
         },
     });
     ReadPipeline { name, definition }
+}
+
+/// What `on_error` says, and whether the section for dead letters is there if and only if it asks for it. `meant`:
+/// a misspelt key was probably that section.
+fn on_error(own: &Checked, letters: &Found<'_>, meant: bool, begin: Span, report: &mut Report) -> OnError {
+    let place = own.places.get(s::ON_ERROR.name).copied();
+    let Some(text) = own.options.opt_text(&s::ON_ERROR) else { return OnError::Fail };
+    match (text, letters) {
+        ("dead_letter", Found::Absent) if !meant => report.push(
+            Diagnostic::error("`on_error` is `dead_letter`, but the section `dead_letter` is missing")
+                .at(place.unwrap_or(begin))
+                .expected("`dead_letter:` with a `connector:`"),
+        ),
+        ("fail" | "skip", Found::Mapping(section)) => report.push(
+            Diagnostic::error(format!("nothing goes to `dead_letter`, for `on_error` is `{text}`"))
+                .at(section.key.unwrap_or(begin))
+                .help("write `on_error: dead_letter`, or take the section out"),
+        ),
+        _ => {}
+    }
+    match text {
+        "skip" => OnError::Skip,
+        "dead_letter" => OnError::DeadLetter,
+        _ => OnError::Fail,
+    }
 }
 
 fn checkpoint_of(options: &Options) -> CheckpointDefinition {
@@ -219,6 +257,9 @@ fn name(own: &Checked, file: &Path, report: &mut Report) -> Option<PipelineName>
 fn belongs_inside(key: &str, registry: &Registry) -> Option<String> {
     if let Some(table) = s::SECTIONS.iter().find(|table| table.find(key).is_some()) {
         return Some(format!("`{key}` stands inside `{}:`", table.name));
+    }
+    if s::SOURCE.find(key).is_some() {
+        return Some(format!("`{key}` stands inside `source:`"));
     }
     let has = |role: Role| {
         registry.connectors.iter().any(|c| role.of(c).is_some_and(|tables| tables.options.find(key).is_some()))

@@ -22,13 +22,24 @@ pub static NAME: OptionSpec = OptionSpec::new(
 /// `on_error`
 pub static ON_ERROR: OptionSpec = OptionSpec::new(
     "on_error",
-    OptionKind::Choice { values: &["fail", "skip"], any_case: false },
+    OptionKind::Choice { values: &["fail", "skip", "dead_letter"], any_case: false },
     "What becomes of a body that does not decode and of a row that the sink refuses for good: `fail` stops the \
-     pipeline with the message left in the queue, `skip` counts it and goes on.",
+     pipeline with the message left in the queue, `skip` counts it and goes on, `dead_letter` writes it to the sink of \
+     the section `dead_letter` and goes on.",
 )
 .default("fail");
 /// Options that stand at the top of a definition.
 pub static TOP: OptionTable = OptionTable { name: "definition", options: &[&NAME, &ON_ERROR] };
+
+/// `rate`
+pub static RATE: OptionSpec = OptionSpec::new(
+    "rate",
+    OptionKind::Rate,
+    "Most messages received on average. After a pause it may be a second's worth more, and what the polls under way \
+     bring. Default: no limit.",
+);
+/// Options that every source may have.
+pub static SOURCE: OptionTable = OptionTable { name: "source", options: &[&RATE] };
 
 /// `checkpoint.interval`
 pub static INTERVAL: OptionSpec =

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_yaml::{Mapping, Value};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{Endpoint, OnError, Options, PipelineDefinition, show_duration};
+use super::{Endpoint, OnError, Options, PipelineDefinition, endpoint::DEAD_LETTER, show_duration};
 use crate::model::Column;
 
 /// Stands for all that a definition means, secrets included: two that differ in it have different digests. It is kept
@@ -71,9 +71,14 @@ impl PipelineDefinition {
                 text(match self.on_error {
                     OnError::Fail => "fail",
                     OnError::Skip => "skip",
+                    OnError::DeadLetter => "dead_letter",
                 }),
             ),
         ]);
+        let letters = self.dead_letter.as_ref().map(|letters| mapping([(DEAD_LETTER, endpoint(letters, texts))]));
+        let whole =
+            [Some(whole), letters].into_iter().flatten().filter_map(|part| part.as_mapping().cloned()).flatten();
+        let whole: Value = whole.collect::<Mapping>().into();
         // Writing a tree of texts and numbers to memory has no way to fail.
         serde_yaml::to_string(&whole).unwrap_or_else(|error| format!("# {error}\n"))
     }
@@ -91,12 +96,14 @@ fn mapping<const N: usize>(entries: [(&str, Value); N]) -> Value {
 fn endpoint(end: &Endpoint, texts: Texts) -> Value {
     let mut all = Mapping::new();
     all.insert("connector".into(), end.connector.into());
+    all.extend(texts(&end.general).into_iter().map(|(name, value)| (name.into(), text(&value))));
     all.extend(texts(&end.options).into_iter().map(|(name, value)| (name.into(), text(&value))));
     all.extend(end.column_options.texts(texts).map(|(name, value)| (name.into(), text(&value))));
     if let Some(format) = &end.format {
         all.insert("format".into(), format.name.into());
         all.extend(texts(&format.options).into_iter().map(|(name, value)| (name.into(), text(&value))));
     }
+    // The columns of dead letters are fixed.
     if end.own_schema {
         let columns = end.schema.columns.iter().map(|column| (column.name.as_str().into(), text(&declared(column))));
         all.insert("schema".into(), columns.collect::<Mapping>().into());

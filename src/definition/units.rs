@@ -2,7 +2,7 @@
 //!
 //! Every function answers what was expected when it refuses; none repeats the text, which may be a secret.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use bigdecimal::BigDecimal;
 
@@ -52,6 +52,65 @@ fn number_and_unit(text: &str) -> Option<(u64, String)> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(digits)?;
     Some((number.parse().ok()?, unit.trim().to_lowercase()))
+}
+
+/// How many in how long; never zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// How many; at least 1.
+    pub count: u32,
+    /// In how long.
+    pub per: Per,
+}
+
+/// The time that a [`Rate`] counts in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Per {
+    /// `s`
+    Second,
+    /// `min`
+    Minute,
+    /// `h`
+    Hour,
+}
+
+impl Rate {
+    /// So many in a second, above zero.
+    pub fn per_second(self) -> f64 {
+        let seconds = match self.per {
+            Per::Second => 1.0,
+            Per::Minute => 60.0,
+            Per::Hour => 3600.0,
+        };
+        f64::from(self.count) / seconds
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let per = match self.per {
+            Per::Second => "s",
+            Per::Minute => "min",
+            Per::Hour => "h",
+        };
+        write!(f, "{}/{per}", self.count)
+    }
+}
+
+/// A rate: digits, a slash and a unit of time, with or without blanks.
+pub fn parse_rate(text: &str) -> Result<Rate, Expected> {
+    const RATE: Expected = "a rate such as `500/s`, `30000/min` or `1/h`";
+    let (count, per) = text.split_once('/').ok_or(RATE)?;
+    let per = match per.trim().to_lowercase().as_str() {
+        "s" | "sec" | "second" => Per::Second,
+        "m" | "min" | "minute" => Per::Minute,
+        "h" | "hour" => Per::Hour,
+        _ => return Err(RATE),
+    };
+    let count = count.trim();
+    let digits = count.bytes().all(|byte| byte.is_ascii_digit());
+    let count = count.parse().ok().filter(|count| digits && *count > 0).ok_or(RATE)?;
+    Ok(Rate { count, per })
 }
 
 /// `true` or `false`, in any case. Nothing else: `yes` and `1` are refused, as by Flink.
@@ -162,6 +221,22 @@ pub fn show_duration(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_is_a_number_above_zero_and_a_unit() {
+        for (text, shown, second) in [
+            ("500/s", "500/s", 500.0),
+            (" 30000 / min", "30000/min", 500.0),
+            ("1/h", "1/h", 1.0 / 3600.0),
+            ("2/Hour", "2/h", 2.0 / 3600.0),
+        ] {
+            let rate = parse_rate(text).unwrap();
+            assert_eq!((rate.to_string().as_str(), rate.per_second()), (shown, second));
+        }
+        for text in ["", "500", "/s", "0/s", "-1/s", "+1/s", "1.5/s", "1/d", "1/", "1/s/s", "99999999999/s", "x/s"] {
+            assert!(parse_rate(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn durations_are_read_as_flink_reads_them() {

@@ -54,6 +54,7 @@ impl OptionKind {
                 let (none, all) = (BigDecimal::from(0), BigDecimal::from(1));
                 if none <= share && share <= all { Ok(OptionValue::Number(share)) } else { Err(refusal("")) }
             }
+            Self::Rate => units::parse_rate(text).map(OptionValue::Rate).map_err(refusal),
             Self::Backoff => {
                 let (least, most) = units::parse_backoff(text).map_err(refusal)?;
                 Ok(OptionValue::Backoff(least, most))
@@ -95,6 +96,7 @@ impl OptionKind {
             Self::Size => "a size such as `128mb` (a bare number is bytes)".into(),
             Self::Number => "a number such as `10` or `-1.5`".into(),
             Self::Share => "a number from 0 to 1".into(),
+            Self::Rate => "a rate such as `500/s`, `30000/min` or `1/h`".into(),
             Self::Backoff => "a range of durations such as `1s..60s`, the shorter first".into(),
         }
     }

@@ -2,9 +2,10 @@
 
 use std::{ops::Range, sync::Arc};
 
-use arrow_array::RecordBatch;
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_select::filter::filter_record_batch;
 
-use super::{Credit, Fingerprint, LaneId};
+use super::{Credit, Fault, FaultKind, Fingerprint, LaneId, Original, Stage};
 
 /// Rows on their way from a decoder to the sink-writer, with the messages they came from.
 ///
@@ -26,8 +27,24 @@ pub struct Batch {
     pub rejects: Vec<Reject>,
     /// Every message the batch stands for.
     pub messages: Vec<BatchMessage>,
+    /// One for each message, where dead letters are asked for; else empty. The credits count their bytes.
+    pub originals: Vec<Original>,
     /// Given back when the batch is dropped, which is when its write has returned.
     pub credits: Vec<Credit>,
+}
+
+impl Batch {
+    /// Takes out every row that is not to stay.
+    ///
+    /// # Errors
+    /// Only a bug.
+    pub fn retain(&mut self, stays: impl Fn(Origin) -> bool) -> Result<(), Fault> {
+        let mask: BooleanArray = self.origin.iter().map(|origin| Some(stays(*origin))).collect();
+        self.rows = filter_record_batch(&self.rows, &mask)
+            .map_err(|error| Fault::restart(FaultKind::Bug, "rows could not be filtered").because(error))?;
+        self.origin.retain(|origin| stays(*origin));
+        Ok(())
+    }
 }
 
 /// Where a row came from.
@@ -88,6 +105,8 @@ pub struct Reject {
     pub message: u32,
     /// The row within the message, or none if the body as a whole was refused.
     pub row: Option<u32>,
+    /// Who refused it.
+    pub stage: Stage,
     /// Why, in words for the operator; names the column, never repeats a whole body.
     pub reason: String,
 }

@@ -3,6 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use chrono::{DateTime, SecondsFormat, Utc};
+
+use super::LogicalType;
 
 /// One message received from a source.
 #[derive(Debug, Clone)]
@@ -22,10 +25,35 @@ pub struct Message {
 pub enum Body {
     /// Bytes for the format.
     Bytes(Bytes),
-    /// The transport's encoding is broken; the reason. An `on_error` case like a body that does not decode.
-    Broken(String),
+    /// One row of what these bytes decode to, by its number from 0; what becomes of the others is settled already.
+    Row(Bytes, u32),
+    /// The transport's encoding is broken. An `on_error` case like a body that does not decode.
+    Broken {
+        /// Why.
+        reason: String,
+        /// The body as the service gave it.
+        received: Bytes,
+    },
     /// Left out by an option of the source (such as `startTimeMs`), which it names: no row, but acknowledged and counted.
     Filtered(&'static str),
+}
+
+impl Body {
+    /// The bytes it holds.
+    pub fn bytes(&self) -> Bytes {
+        match self {
+            Self::Bytes(body) | Self::Row(body, _) | Self::Broken { received: body, .. } => body.clone(),
+            Self::Filtered(_) => Bytes::new(),
+        }
+    }
+
+    /// How many bytes it holds.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Bytes(body) | Self::Row(body, _) | Self::Broken { received: body, .. } => body.len(),
+            Self::Filtered(_) => 0,
+        }
+    }
 }
 
 /// A value of a metadata column.
@@ -39,6 +67,36 @@ pub enum MetaValue {
     Millis(i64),
     /// No value.
     Null,
+}
+
+impl MetaValue {
+    /// As a text from which [`MetaValue::of_text`] reads it again; `None` for no value.
+    pub fn to_text(&self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text.to_string()),
+            Self::Integer(number) => Some(number.to_string()),
+            // What is outside the calendar stays a number, which is read again too.
+            Self::Millis(millis) => Some(
+                DateTime::<Utc>::from_timestamp_millis(*millis)
+                    .map_or_else(|| millis.to_string(), |at| at.to_rfc3339_opts(SecondsFormat::Millis, true)),
+            ),
+            Self::Null => None,
+        }
+    }
+
+    /// Reads a value that was declared with a type; `None`: it is none of that type.
+    pub fn of_text(declared: &LogicalType, text: &str) -> Option<Self> {
+        match declared {
+            LogicalType::Timestamp(_) | LogicalType::TimestampLtz(_) => {
+                let millis = DateTime::parse_from_rfc3339(text).map(|at| at.timestamp_millis());
+                millis.ok().or_else(|| text.parse().ok()).map(Self::Millis)
+            }
+            LogicalType::TinyInt | LogicalType::SmallInt | LogicalType::Int | LogicalType::BigInt => {
+                text.parse().ok().map(Self::Integer)
+            }
+            _ => Some(Self::Text(text.into())),
+        }
+    }
 }
 
 /// What the service wants back to acknowledge one delivery of a message ("receipt handle").
@@ -69,5 +127,25 @@ impl std::fmt::Debug for Receipt {
             .field("next_visible_ms", &self.next_visible_ms)
             .field("dequeue_count", &self.dequeue_count)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_comes_back_from_its_text_as_it_was() {
+        for (declared, value) in [
+            (LogicalType::VarChar(None), MetaValue::Text("2026-11-30".into())),
+            (LogicalType::Int, MetaValue::Integer(-7)),
+            (LogicalType::TimestampLtz(3), MetaValue::Millis(1_767_225_600_123)),
+            (LogicalType::TimestampLtz(3), MetaValue::Millis(i64::MAX)),
+        ] {
+            let text = value.to_text().unwrap();
+            assert_eq!(MetaValue::of_text(&declared, &text), Some(value), "{text}");
+        }
+        assert_eq!(MetaValue::of_text(&LogicalType::Int, "x"), None);
+        assert_eq!(MetaValue::Null.to_text(), None);
     }
 }

@@ -6,6 +6,7 @@
 mod batch;
 mod columns;
 mod credit;
+mod dead_letter;
 mod fault;
 mod ids;
 mod message;
@@ -19,6 +20,7 @@ mod types;
 pub use batch::{Batch, BatchMessage, Disposition, Origin, Reject, RowReject};
 pub use columns::{ColumnBuilder, ColumnError, RowsBuilder, Scalar};
 pub use credit::{Credit, CreditLimits, Credits};
+pub use dead_letter::{DEAD_LETTER_COLUMNS, DeadLetter, Original, Stage, dead_letter_schema};
 pub use fault::{Fault, FaultKind, Mend};
 pub use ids::{Epoch, Fingerprint, FingerprintMap, Generation, LaneId, PipelineName, Slot, SourceIdentity, TakeAsIs};
 pub use message::{Body, Message, MetaValue, Receipt};

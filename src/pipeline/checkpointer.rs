@@ -22,7 +22,8 @@ use super::{
     poller::Poller,
     report::{Event, Reporter},
     retry::within,
-    sink_writer::{self, SinkWriter},
+    sink_writer::SinkWriter,
+    sinks,
 };
 use crate::{
     model::{Epoch, Fault, FaultKind, Fingerprint, FingerprintMap, Generation, PipelineName, Token},
@@ -58,7 +59,7 @@ pub struct Work {
     pub last: Epoch,
     step: Step,
     progress: Instant,
-    /// Rows the sink had taken when that was last looked at.
+    /// Rows and dead letters that had been written when that was last looked at.
     rows: u64,
     begun: Instant,
     /// Another one is wanted as soon as this one is through.
@@ -260,8 +261,8 @@ impl Checkpointer {
     fn watch(&mut self, ctx: &mut Context<Self>) {
         // A sink that reports retries is Degraded, not hung, and has the whole time once it works again; so has a seal
         // that waits behind writes which go on. What troubles the source says nothing of either.
-        let rows = self.vitals.metrics.rows_written.get();
-        if rows != self.work.rows || self.vitals.is_retrying(&sink_writer::OPERATIONS) {
+        let rows = self.vitals.metrics.rows_written.get() + self.vitals.metrics.dead_letters.get();
+        if rows != self.work.rows || self.vitals.is_retrying(&sinks::OPERATIONS) {
             self.work.rows = rows;
             self.work.progress = Instant::now();
         }

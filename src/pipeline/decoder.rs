@@ -1,6 +1,9 @@
 //! The decoder: bodies to rows. Errors stay with their message.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
 use actix::prelude::*;
 use tracing::Span;
@@ -9,8 +12,8 @@ use super::{dedup_keeper::DedupKeeper, messages::*, report::Reporter};
 use crate::{
     formats,
     model::{
-        Batch, BatchMessage, Body, Disposition, Fault, FaultKind, Message as SourceMessage, MetaValue, Origin, Reject,
-        RowsBuilder,
+        Batch, BatchMessage, Body, Disposition, Fault, FaultKind, Message as SourceMessage, MetaValue, Origin,
+        Original, Reject, RowsBuilder, Stage,
     },
     telemetry::{Vitals, fail_point},
 };
@@ -25,6 +28,8 @@ pub struct Decoder {
     pub metadata: Arc<[(usize, usize)]>,
     /// `batch.rows`: messages are joined up to this many rows; a target, not a limit.
     pub target: usize,
+    /// Whether dead letters are asked for, so that bodies and metadata are needed further on.
+    pub keeps_originals: bool,
     pub dedup: Addr<DedupKeeper>,
     pub reporter: Reporter,
     pub vitals: Arc<Vitals>,
@@ -80,15 +85,21 @@ impl Decoder {
         if rows.num_rows() != batch.origin.len() {
             return Err(Fault::restart(FaultKind::Bug, "a decoder appended another number of rows than it answered"));
         }
-        Ok(Batch {
+        let only = batch.only;
+        let mut decoded = Batch {
             lane: batch.lane,
             range: batch.range,
             rows,
             origin: batch.origin,
             rejects: batch.rejects,
             messages: batch.messages,
+            originals: batch.originals,
             credits: batch.credits,
-        })
+        };
+        if !only.is_empty() {
+            decoded.retain(|origin| only.get(&origin.message).is_none_or(|row| *row == origin.row))?;
+        }
+        Ok(decoded)
     }
 
     fn decode_pull(&mut self, pulled: Pulled, batch: &mut Pending) {
@@ -96,19 +107,32 @@ impl Decoder {
         for (fingerprint, message) in pulled.messages {
             let index = u32::try_from(batch.messages.len()).unwrap_or(u32::MAX);
             let disposition = self.decode_message(index, &message, batch);
+            if self.keeps_originals {
+                batch.originals.push(Original { body: message.body.bytes(), metadata: message.meta });
+            }
             batch.messages.push(BatchMessage { id: message.id, fingerprint, disposition });
         }
     }
 
     fn decode_message(&mut self, index: u32, message: &SourceMessage, batch: &mut Pending) -> Disposition {
-        let decoded = match &message.body {
-            Body::Bytes(body) => self.format.decode(body, &mut self.rows),
-            Body::Broken(reason) => Err(reason.clone()),
+        let before = self.rows.rows();
+        let (decoded, row, stage) = match &message.body {
+            Body::Bytes(body) => (self.format.decode(body, &mut self.rows), None, Stage::Decode),
+            Body::Row(body, row) => (self.format.decode(body, &mut self.rows), Some(*row), Stage::Decode),
+            Body::Broken { reason, .. } => (Err(reason.clone()), None, Stage::Transport),
             Body::Filtered(_) => return Disposition::Filtered,
         };
-        let before = self.rows.rows();
-        match decoded.and_then(|decoded| self.fill_metadata(message, decoded)) {
+        let decoded = decoded.and_then(|decoded| self.fill_metadata(message, decoded)).and_then(|decoded| match row {
+            Some(row) if decoded.rows > 0 && row >= decoded.rows => {
+                Err(format!("row {row} of the body is wanted, but it has only {} rows now", decoded.rows))
+            }
+            _ => Ok(decoded),
+        });
+        match decoded {
             Ok(decoded) => {
+                if let Some(row) = row {
+                    batch.only.insert(index, row);
+                }
                 batch.origin.extend((0..decoded.rows).map(|row| Origin { message: index, row }));
                 self.vitals.metrics.nulled_fields.inc_by(decoded.nulled_fields.into());
                 // A part dropped behind a first row is no less unread than what a meaning of Flink leaves.
@@ -118,7 +142,7 @@ impl Decoder {
             }
             Err(reason) => {
                 self.rows.truncate(before);
-                batch.rejects.push(Reject { message: index, row: None, reason });
+                batch.rejects.push(Reject { message: index, row, stage, reason });
                 Disposition::Rejected
             }
         }
@@ -145,7 +169,10 @@ struct Pending {
     origin: Vec<Origin>,
     rejects: Vec<Reject>,
     messages: Vec<BatchMessage>,
+    originals: Vec<Original>,
     credits: Vec<crate::model::Credit>,
+    /// The messages of which only one row is wanted.
+    only: HashMap<u32, u32>,
 }
 
 impl Actor for Decoder {

@@ -7,13 +7,11 @@ use std::{
 };
 
 use actix::prelude::*;
-use arrow_array::BooleanArray;
-use arrow_select::filter::filter_record_batch;
 
 use super::{checkpointer::Checkpointer, messages::*, report::Reporter, sink_writer::SinkWriter};
 use crate::{
     dedup::{Ids, Seen},
-    model::{Batch, Disposition, Fault, FaultKind, Fingerprint, Reject},
+    model::{Batch, Disposition, Fault, Fingerprint, Reject},
     telemetry::{Vitals, fail_point},
 };
 
@@ -75,14 +73,10 @@ impl DedupKeeper {
 }
 
 fn take_out_duplicates(batch: &mut Batch) -> Result<(), Fault> {
-    let messages = &batch.messages;
-    let stays = |message: u32| messages.get(message as usize).is_some_and(|m| m.disposition != Disposition::Duplicate);
-    let mask: BooleanArray = batch.origin.iter().map(|origin| Some(stays(origin.message))).collect();
-    batch.rows = filter_record_batch(&batch.rows, &mask)
-        .map_err(|error| Fault::restart(FaultKind::Bug, "rows could not be filtered").because(error))?;
-    batch.origin.retain(|origin| stays(origin.message));
+    let kept: Vec<bool> = batch.messages.iter().map(|m| m.disposition != Disposition::Duplicate).collect();
+    let stays = |message: u32| kept.get(message as usize).copied().unwrap_or(false);
     batch.rejects.retain(|Reject { message, .. }| stays(*message));
-    Ok(())
+    batch.retain(|origin| stays(origin.message))
 }
 
 impl Actor for DedupKeeper {

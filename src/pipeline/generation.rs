@@ -15,17 +15,19 @@ use super::{
     decoder::{self, Decoder, Queue},
     dedup_keeper::{self, DedupKeeper},
     messages::Drain,
+    pace::Pace,
     poller::{self, Poller},
     report::{Event, Reporter},
     retry::{retrying, within},
-    sink_writer::{self, SinkWriter, with_retries},
+    sink_writer::{self, SinkWriter},
+    sinks::{Letters, Sinks, with_retries},
 };
 use crate::{
     connector::{Opened, Sink, SinkContext},
     connectors::{Plan, recover_elsewhere},
     dedup::Ids,
     formats,
-    model::{Credits, Fault, FaultKind, Generation, LaneId, RowsBuilder, Token},
+    model::{Credits, Fault, FaultKind, Generation, LaneId, RowsBuilder, SinkIdentity, Token},
     state::{Opened as Stored, Store},
     telemetry::{Vitals, Who, actor_span, attributed, fail_point, start_span},
 };
@@ -92,7 +94,7 @@ struct Prepared {
     lane: LaneId,
     opened: Opened,
     format: Box<dyn formats::Decoder>,
-    sink: Box<dyn Sink>,
+    sinks: Sinks,
 }
 
 /// `None`: an earlier generation has finished for good.
@@ -110,7 +112,7 @@ async fn prepare(seed: &Seed) -> Result<Option<Prepared>, Fault> {
         incarnation: seed.incarnation.clone(),
         generation: stored.generation,
     };
-    let sink = recover_sink(seed, &stored, context).await?;
+    let mut sinks = recover_sinks(seed, &stored, context).await?;
     if stored.finished {
         return Ok(None);
     }
@@ -134,33 +136,49 @@ async fn prepare(seed: &Seed) -> Result<Option<Prepared>, Fault> {
             "the queue's visibility timeout should be longer than the checkpoint interval: {meanwhile}"
         );
     }
-    Ok(Some(Prepared { stored, lane, opened, format: (plan.decoder)()?, sink }))
+    if let Some(letters) = &mut sinks.letters {
+        letters.positions = opened.position.is_some();
+    }
+    Ok(Some(Prepared { stored, lane, opened, format: (plan.decoder)()?, sinks }))
 }
 
 /// Commits what a crash left uncommitted: each token with the sink it names, even if the definition has changed.
-async fn recover_sink(seed: &Seed, stored: &Stored, context: SinkContext) -> Result<Box<dyn Sink>, Fault> {
+async fn recover_sinks(seed: &Seed, stored: &Stored, context: SinkContext) -> Result<Sinks, Fault> {
     let (plan, vitals, reporter) = (&seed.plan, &seed.vitals, &seed.reporter);
     let mut by_sink: BTreeMap<(String, String), Vec<Token>> = BTreeMap::new();
     for token in &stored.tokens {
         by_sink.entry((token.sink.connector.clone(), token.sink.target.clone())).or_default().push(token.clone());
     }
-    let own = by_sink.remove(&(plan.sink_identity.connector.clone(), plan.sink_identity.target.clone()));
+    let mut of = |sink: &SinkIdentity| by_sink.remove(&(sink.connector.clone(), sink.target.clone()));
+    let own = of(&plan.sink_identity).unwrap_or_default();
+    let letters_own = plan.dead_letter.as_ref().and_then(|letters| of(&letters.identity)).unwrap_or_default();
     for tokens in by_sink.values() {
         if let Some(first) = tokens.first() {
             let recover = || recover_elsewhere(&first.sink, tokens, &context);
             retrying(vitals, reporter, "recover", plan.checkpoint.timeout, None, recover).await?;
         }
     }
-    let mut sink = (plan.sink)(context)?;
-    let own = own.unwrap_or_default();
-    let recover = async |sink: &mut Box<dyn Sink>| sink.recover(&own).await;
-    with_retries(&mut sink, vitals, reporter, "recover", plan.checkpoint.timeout, recover).await?;
-    Ok(sink)
+    let recovered = async |mut sink: Box<dyn Sink>, tokens: &[Token]| {
+        let recover = async |sink: &mut Box<dyn Sink>| sink.recover(tokens).await;
+        with_retries(&mut sink, vitals, reporter, "recover", plan.checkpoint.timeout, recover).await?;
+        Ok::<_, Fault>(sink)
+    };
+    let main = recovered((plan.sink)(context.clone())?, &own).await?;
+    let Some(planned) = &plan.dead_letter else { return Ok(Sinks { main, letters: None }) };
+    let letters = Letters {
+        pipeline: context.pipeline.clone(),
+        generation: context.generation,
+        source: plan.source_identity.clone(),
+        keys: Arc::clone(&planned.keys),
+        positions: false,
+        sink: recovered((planned.sink)(context)?, &letters_own).await?,
+    };
+    Ok(Sinks { main, letters: Some(letters) })
 }
 
 fn wire(seed: Seed, prepared: Prepared) -> Controls {
     let Seed { plan, store, vitals, reporter, .. } = seed;
-    let Prepared { stored, lane, opened, format, sink } = prepared;
+    let Prepared { stored, lane, opened, format, sinks } = prepared;
     let generation = stored.generation;
     let span = |actor| actor_span(&plan.name, generation, actor);
     let slot = reporter.slot;
@@ -194,7 +212,7 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
     let mut children = vec![child::start(who(checkpointer::NAME), checkpointer, actor)];
 
     let actor = SinkWriter {
-        sink: Some(sink),
+        sinks: Some(sinks),
         shape: plan.shape.clone(),
         on_error: plan.on_error,
         timeout: plan.checkpoint.timeout,
@@ -223,6 +241,7 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         rows: RowsBuilder::new(&plan.schema),
         metadata: Arc::clone(&plan.metadata),
         target: plan.batch_rows,
+        keeps_originals: plan.dead_letter.is_some(),
         dedup: to_dedup,
         reporter: reporter.clone(),
         vitals: Arc::clone(&vitals),
@@ -236,6 +255,7 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         source: plan.source_identity.clone(),
         opened,
         credits: Credits::new(plan.credits),
+        pace: plan.rate.map(|rate| Pace::new(rate, Instant::now())),
         limit: plan.checkpoint.max_unacknowledged,
         timeout: plan.checkpoint.timeout,
         decoder: to_decoder,

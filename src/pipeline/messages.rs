@@ -73,7 +73,7 @@ pub struct Sealed {
 pub struct SealedEpoch {
     pub epoch: Epoch,
     pub tokens: Vec<Token>,
-    /// Every message disposed of: written, filtered, skipped.
+    /// Every message disposed of: written, filtered, skipped, dead-lettered.
     pub disposed: Vec<Fingerprint>,
     /// Where lanes with positions are read on after a restart.
     pub positions: BTreeMap<LaneId, u64>,

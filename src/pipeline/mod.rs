@@ -13,10 +13,12 @@ mod dedup_keeper;
 mod generation;
 mod ledger;
 mod messages;
+mod pace;
 mod poller;
 mod report;
 mod retry;
 mod sink_writer;
+mod sinks;
 #[cfg(test)]
 pub(crate) mod tests;
 

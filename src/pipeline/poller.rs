@@ -18,14 +18,14 @@ use super::{
     decoder::Decoder,
     ledger::Ledger,
     messages::*,
+    pace::Pace,
     report::{Event, Reporter},
     retry::{retrying, within},
 };
 use crate::{
     connector::{Acknowledged, Opened, Polled},
     model::{
-        Body, Credit, Credits, Fault, FaultKind, Fingerprint, LaneId, Mend, Message as SourceMessage, Receipt,
-        SourceIdentity,
+        Credit, Credits, Fault, FaultKind, Fingerprint, LaneId, Mend, Message as SourceMessage, Receipt, SourceIdentity,
     },
     telemetry::{Vitals, attributed_as_here, fail_point},
 };
@@ -48,6 +48,8 @@ pub struct Poller {
     pub source: SourceIdentity,
     pub opened: Opened,
     pub credits: Credits,
+    /// `rate` of the source.
+    pub pace: Option<Pace>,
     /// `checkpoint.max_unacknowledged`
     pub limit: usize,
     /// `checkpoint.timeout`: how long one call of the service may take, beyond its own patience.
@@ -81,6 +83,8 @@ pub struct Work {
     draining: bool,
     ended: bool,
     awaiting: bool,
+    /// A timer ends the wait for the source's rate.
+    paced: bool,
 }
 
 impl Poller {
@@ -89,9 +93,31 @@ impl Poller {
             && !self.work.at_end
             && self.work.polls.len() < self.opened.concurrency
             && self.work.ledger.len() < self.limit
+            && self.may_poll(ctx)
         {
             self.start_poll(ctx);
         }
+    }
+
+    /// Whether the source's rate allows one more poll now. If not, the end of a poll or a timer asks again: a poll that
+    /// waits itself would count as under way, and hold back what is known of deletes.
+    fn may_poll(&mut self, ctx: &mut Context<Self>) -> bool {
+        let Some(pace) = &mut self.pace else { return true };
+        let under_way = self.work.polls.len();
+        let Some(wait) = pace.wait(Instant::now(), under_way) else {
+            self.vitals.metrics.rate_limited.set(0);
+            return true;
+        };
+        if under_way == 0 && !self.work.paced {
+            self.work.paced = true;
+            self.vitals.metrics.rate_limited.set(1);
+            self.vitals.metrics.rate_waits.inc();
+            ctx.run_later(wait, |poller, ctx| {
+                poller.work.paced = false;
+                poller.pump_polls(ctx);
+            });
+        }
+        false
     }
 
     fn start_poll(&mut self, ctx: &mut Context<Self>) {
@@ -137,6 +163,9 @@ impl Poller {
         };
         fail_point!("poller.polled");
         self.vitals.metrics.polls.inc();
+        if let Some(pace) = &mut self.pace {
+            pace.spend(messages.len());
+        }
         if position.is_some() != self.opened.position.is_some() {
             return self.fail(Fault::restart(FaultKind::Bug, "a lane has positions at every poll or at none"), ctx);
         }
@@ -173,9 +202,7 @@ impl Poller {
                 self.work.ledger.received(id, receipt, now);
                 id
             });
-            if let Body::Bytes(body) = &message.body {
-                bytes += body.len();
-            }
+            bytes += message.body.size();
             known.push((id, message));
         }
         self.vitals.metrics.received.inc_by(known.len() as u64);
@@ -365,6 +392,7 @@ impl Poller {
 
     fn drain(&mut self, ctx: &mut Context<Self>) {
         self.work.draining = true;
+        self.vitals.metrics.rate_limited.set(0);
         // What a cancelled poll may have received comes back when its visibility timeout runs out.
         let under_way: Vec<u64> = self.work.polls.iter().filter(|(_, poll)| poll.is_some()).map(|(n, _)| *n).collect();
         for number in under_way {

@@ -1,4 +1,4 @@
-//! The sink-writer: one queue of Write, Seal, Commit and End, one operation of the sink in flight.
+//! The sink-writer: one queue of Write, Seal, Commit and End, one operation of the sinks in flight.
 //!
 //! Positions and ids join the epoch when their write has *returned*; so when everything written has been made
 //! durable, the epoch holds exactly what that stands for.
@@ -10,31 +10,27 @@ use std::{
 };
 
 use actix::{fut::wrap_future, prelude::*};
-use arrow_array::RecordBatch;
 use tracing::{Instrument, Span};
 
 use super::{
     checkpointer::Checkpointer,
     messages::*,
     report::{Event, Reporter},
-    retry::retrying,
+    sinks::{Calls, Kept, Refusal, Sinks},
 };
 use crate::{
-    connector::{RowReject, Sink},
     connectors::RowShape,
     definition::OnError,
-    model::{Batch, Disposition, Epoch, Fault, FaultKind, Fingerprint, LaneId, Token},
+    model::{Batch, Disposition, Epoch, Fault, FaultKind, Fingerprint, LaneId, Reject, Stage, Token},
     telemetry::{Vitals, fail_point},
 };
 
 pub const NAME: &str = "sink-writer";
-/// The calls of a sink that are retried.
-pub const OPERATIONS: [&str; 3] = ["write", "prepare", "commit"];
 
 /// See the module.
 pub struct SinkWriter {
     /// Away while an operation is in flight.
-    pub sink: Option<Box<dyn Sink>>,
+    pub sinks: Option<Sinks>,
     /// From the source's columns to the sink's.
     pub shape: RowShape,
     pub on_error: OnError,
@@ -59,6 +55,8 @@ pub struct Work {
     /// Those of the open epoch.
     positions: BTreeMap<LaneId, u64>,
     written: u64,
+    /// Dead letters written in the open epoch.
+    letters: u64,
     /// Where the last batch of each lane ended.
     ends: HashMap<LaneId, u64>,
     poisoned: bool,
@@ -81,10 +79,10 @@ enum Operation {
     End(End),
 }
 
-/// What an operation in flight brings back beside the sink.
+/// What an operation in flight brings back beside the sinks.
 enum Done {
-    Written(Batch, Vec<RowReject>),
-    Prepared(Epoch, Option<Token>),
+    Written(Batch, Vec<Refusal>),
+    Prepared(Epoch, Vec<Token>),
     Committed,
 }
 
@@ -95,7 +93,7 @@ impl SinkWriter {
     }
 
     fn pump(&mut self, ctx: &mut Context<Self>) {
-        while self.sink.is_some()
+        while self.sinks.is_some()
             && let Some(operation) = self.work.queue.pop_front()
         {
             if let Err(fault) = self.begin(operation, ctx) {
@@ -109,20 +107,31 @@ impl SinkWriter {
         match operation {
             Operation::Write(batch) => {
                 self.check_gap(&batch)?;
-                if batch.rows.num_rows() == 0 {
-                    return self.written(batch, Vec::new());
+                let makes_letters = self.on_error == OnError::DeadLetter && !batch.rejects.is_empty();
+                if batch.rows.num_rows() == 0 && !makes_letters {
+                    let rejects = batch.rejects.clone();
+                    return self.written(batch, Refusal::unkept(rejects));
                 }
                 let rows = self.shape.apply(&batch.rows)?;
-                self.run(ctx, async move |sink, calls| write(sink, calls, batch, rows).await);
+                self.run(ctx, async move |sinks, calls| {
+                    let refused = sinks.write(&calls, &batch, &rows).await?;
+                    Ok(Done::Written(batch, refused))
+                });
             }
-            Operation::Seal(epoch) if self.work.written == 0 => self.seal(epoch, None),
-            Operation::Seal(epoch) => self.run(ctx, async move |mut sink, calls| {
-                let result = prepare(&mut sink, &calls, epoch).await;
-                (sink, result)
-            }),
-            Operation::Commit(tokens) => self.run(ctx, async move |mut sink, calls| {
-                let result = commit(&mut sink, &calls, &tokens).await;
-                (sink, result)
+            Operation::Seal(epoch) => {
+                let (rows, letters) = (self.work.written > 0, self.work.letters > 0);
+                if !rows && !letters {
+                    self.seal(epoch, Vec::new());
+                    return Ok(());
+                }
+                self.run(ctx, async move |sinks, calls| {
+                    let tokens = sinks.prepare(&calls, epoch, rows, letters).await?;
+                    Ok(Done::Prepared(epoch, tokens))
+                });
+            }
+            Operation::Commit(tokens) => self.run(ctx, async move |sinks, calls| {
+                sinks.commit(&calls, &tokens).await?;
+                Ok(Done::Committed)
             }),
             Operation::End(End { lane, finished }) => {
                 self.lanes.remove(&lane);
@@ -135,20 +144,23 @@ impl SinkWriter {
         Ok(())
     }
 
-    /// Runs one operation with the sink, which is away until it is done.
+    /// Runs one operation with the sinks, which are away until it is done.
     fn run<F>(&mut self, ctx: &mut Context<Self>, operation: F)
     where
-        F: AsyncFnOnce(Box<dyn Sink>, Calls) -> (Box<dyn Sink>, Result<Done, Fault>) + 'static,
+        F: AsyncFnOnce(&mut Sinks, Calls) -> Result<Done, Fault> + 'static,
     {
-        let Some(sink) = self.sink.take() else { return };
+        let Some(mut sinks) = self.sinks.take() else { return };
         let calls = Calls { vitals: Arc::clone(&self.vitals), reporter: self.reporter.clone(), timeout: self.timeout };
-        let run = async move { operation(sink, calls).await };
-        ctx.spawn(wrap_future(run.instrument(self.span.clone())).map(|(sink, result), writer: &mut Self, ctx| {
-            writer.sink = Some(sink);
+        let run = async move {
+            let result = operation(&mut sinks, calls).await;
+            (sinks, result)
+        };
+        ctx.spawn(wrap_future(run.instrument(self.span.clone())).map(|(sinks, result), writer: &mut Self, ctx| {
+            writer.sinks = Some(sinks);
             let done = result.and_then(|done| {
                 match done {
                     Done::Written(batch, refused) => writer.written(batch, refused)?,
-                    Done::Prepared(epoch, token) => writer.seal(epoch, token),
+                    Done::Prepared(epoch, tokens) => writer.seal(epoch, tokens),
                     Done::Committed => writer.checkpointer.do_send(Committed),
                 }
                 Ok(())
@@ -179,24 +191,22 @@ impl SinkWriter {
     }
 
     /// The write has returned: its messages and its position belong to the open epoch now.
-    fn written(&mut self, batch: Batch, refused: Vec<RowReject>) -> Result<(), Fault> {
-        self.work.written += batch.rows.num_rows() as u64;
-        self.vitals.metrics.rows_written.inc_by(batch.rows.num_rows().saturating_sub(refused.len()) as u64);
-        let mut reasons: HashMap<u32, String> = batch.rejects.into_iter().map(|r| (r.message, r.reason)).collect();
-        for reject in refused {
-            if let Some(origin) = batch.origin.get(reject.row) {
-                reasons.entry(origin.message).or_insert(reject.reason);
-            }
+    fn written(&mut self, batch: Batch, refused: Vec<Refusal>) -> Result<(), Fault> {
+        let rows = batch.rows.num_rows();
+        let by_sink = refused.iter().filter(|refusal| refusal.reject.stage == Stage::Sink).count();
+        self.work.written += rows as u64;
+        self.vitals.metrics.rows_written.inc_by(rows.saturating_sub(by_sink) as u64);
+        let mut by_message: HashMap<u32, Vec<Refusal>> = HashMap::new();
+        for refusal in refused {
+            by_message.entry(refusal.reject.message).or_default().push(refusal);
         }
         let resumes = self.work.resuming.contains(&batch.lane);
         for (index, message) in batch.messages.iter().enumerate() {
             if message.disposition == Disposition::Duplicate {
                 continue;
             }
-            let reason = u32::try_from(index).ok().and_then(|index| reasons.get(&index));
-            if let Some(reason) = reason
-                && let Err(poison) = self.reject(&message.id, reason)
-            {
+            let refused = u32::try_from(index).ok().and_then(|index| by_message.remove(&index));
+            if let Err(poison) = self.refused(&message.id, refused.unwrap_or_default()) {
                 // The position may not pass the poison, and what comes after it would be written again: so nothing
                 // of the open epoch may last.
                 if resumes {
@@ -216,28 +226,43 @@ impl SinkWriter {
         Ok(())
     }
 
-    /// `Ok`: the message is disposed of by being skipped.
-    fn reject(&self, id: &str, reason: &str) -> Result<(), Fault> {
-        self.vitals.metrics.rejects.inc();
-        let _in_span = self.span.enter();
-        match self.on_error {
-            OnError::Skip => {
-                tracing::warn!(message_id = id, reason, "skipped a message");
-                Ok(())
-            }
-            OnError::Fail => {
-                tracing::error!(message_id = id, reason, "a message cannot be processed");
-                let text = format!("message {id} cannot be processed: {reason} (on_error: fail)");
-                Err(Fault::never(FaultKind::Poison, text))
-            }
+    /// `Ok`: the message is disposed of, whatever of it was refused.
+    fn refused(&mut self, id: &str, refused: Vec<Refusal>) -> Result<(), Fault> {
+        let mut poison = Ok(());
+        for Refusal { reject: Reject { row, stage, reason, .. }, kept } in refused {
+            self.vitals.metrics.rejects.inc();
+            let _in_span = self.span.enter();
+            let stage = stage.label();
+            let text = match (self.on_error, kept) {
+                (OnError::Skip, _) => {
+                    tracing::warn!(message_id = id, row, stage, reason, "skipped what was refused");
+                    continue;
+                }
+                (OnError::DeadLetter, Kept::Letter) => {
+                    self.work.letters += 1;
+                    self.vitals.metrics.dead_letters.inc();
+                    tracing::warn!(message_id = id, row, stage, reason, "a dead letter");
+                    continue;
+                }
+                // Counted for its prepare all the same: the sink was written to.
+                (OnError::DeadLetter, Kept::Refused(why)) => {
+                    self.work.letters += 1;
+                    format!("{reason}; and the sink for dead letters refused it: {why} (on_error: dead_letter)")
+                }
+                (OnError::Fail | OnError::DeadLetter, _) => format!("{reason} (on_error: fail)"),
+            };
+            tracing::error!(message_id = id, row, stage, reason = text, "a message cannot be processed");
+            let text = format!("message {id} cannot be processed: {text}");
+            poison = poison.and(Err(Fault::never(FaultKind::Poison, text)));
         }
+        poison
     }
 
-    fn seal(&mut self, epoch: Epoch, token: Option<Token>) {
+    fn seal(&mut self, epoch: Epoch, tokens: Vec<Token>) {
         let disposed = std::mem::take(&mut self.work.disposed);
         let positions = std::mem::take(&mut self.work.positions);
-        self.work.written = 0;
-        let sealed = SealedEpoch { epoch, tokens: token.into_iter().collect(), disposed, positions };
+        (self.work.written, self.work.letters) = (0, 0);
+        let sealed = SealedEpoch { epoch, tokens, disposed, positions };
         let empty = sealed.disposed.is_empty() && sealed.tokens.is_empty() && sealed.positions.is_empty();
         self.checkpointer.do_send(Sealed { epoch: (!empty).then_some(sealed) });
     }
@@ -246,73 +271,6 @@ impl SinkWriter {
         self.reporter.fault(NAME, fault);
         ctx.stop();
     }
-}
-
-/// What goes with the calls of a sink.
-struct Calls {
-    vitals: Arc<Vitals>,
-    reporter: Reporter,
-    timeout: Duration,
-}
-
-impl Calls {
-    async fn run<T>(
-        &self,
-        sink: &mut Box<dyn Sink>,
-        operation: &'static str,
-        call: impl AsyncFn(&mut Box<dyn Sink>) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
-        with_retries(sink, &self.vitals, &self.reporter, operation, self.timeout, call).await
-    }
-}
-
-async fn write(
-    mut sink: Box<dyn Sink>,
-    calls: Calls,
-    batch: Batch,
-    rows: RecordBatch,
-) -> (Box<dyn Sink>, Result<Done, Fault>) {
-    fail_point!("sink.write");
-    let result = calls.run(&mut sink, "write", async |sink| sink.write(&rows).await).await;
-    let result = result.and_then(|refused| match refused.iter().find(|reject| reject.row >= rows.num_rows()) {
-        // Which message it belongs to is not known, so none may be taken for written.
-        Some(reject) => Err(Fault::restart(FaultKind::Bug, format!("the sink refused row {}: no such", reject.row))),
-        None => Ok(Done::Written(batch, refused)),
-    });
-    (sink, result)
-}
-
-async fn prepare(sink: &mut Box<dyn Sink>, calls: &Calls, epoch: Epoch) -> Result<Done, Fault> {
-    fail_point!("sink.before_prepare");
-    let token = calls.run(sink, "prepare", async |sink| sink.prepare(epoch).await).await?;
-    fail_point!("sink.after_prepare");
-    Ok(Done::Prepared(epoch, token))
-}
-
-async fn commit(sink: &mut Box<dyn Sink>, calls: &Calls, tokens: &[Token]) -> Result<Done, Fault> {
-    fail_point!("sink.before_commit");
-    for token in tokens {
-        calls.run(sink, "commit", async |sink| sink.commit(token).await).await?;
-    }
-    fail_point!("sink.after_commit");
-    Ok(Done::Committed)
-}
-
-/// A sink that asks for a retry of the same call gets it; the pipeline is Degraded meanwhile.
-pub async fn with_retries<T>(
-    sink: &mut Box<dyn Sink>,
-    vitals: &Arc<Vitals>,
-    reporter: &Reporter,
-    operation: &'static str,
-    deadline: Duration,
-    call: impl AsyncFn(&mut Box<dyn Sink>) -> Result<T, Fault>,
-) -> Result<T, Fault> {
-    let sink = tokio::sync::Mutex::new(sink);
-    retrying(vitals, reporter, operation, deadline, None, || async {
-        let mut sink = sink.lock().await;
-        call(&mut sink).await
-    })
-    .await
 }
 
 impl Actor for SinkWriter {

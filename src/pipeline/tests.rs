@@ -1,5 +1,6 @@
 //! Schedules of events that a generation must survive: scripted polls, deletes, extensions and sink calls.
 
+mod dead_letters;
 mod hangs;
 pub(crate) mod harness;
 mod positions;
@@ -254,7 +255,7 @@ fn tens_of_thousands_of_redeliveries_after_a_restart_are_deleted_and_forgotten()
 }
 
 /// Cuts generations off, or drains them, at moments of chance until the service has nothing left.
-async fn survive(rig: &Rig, seed: u64, messages: i64) {
+async fn live_through(rig: &Rig, seed: u64, messages: i64) {
     let mut random = fastrand::Rng::with_seed(seed);
     rig.world.state().service = Some(Service::new(seed, messages));
     let left = || rig.world.state().service.as_ref().map_or(0, |service| service.alive.len());
@@ -273,21 +274,26 @@ async fn survive(rig: &Rig, seed: u64, messages: i64) {
     rig.world.state().service = None;
     let running = rig.open().await;
     running.drain().await;
-    assert_eq!(rig.world.committed(), (0..messages).collect::<Vec<_>>(), "seed {seed}");
+}
+
+fn hard(seed: u64) -> Setup {
+    Setup {
+        interval: [QUICK, Duration::from_millis(40)][seed as usize % 2],
+        limit: [16, 400][seed as usize / 2 % 2],
+        concurrency: 4,
+        visibility: [Duration::from_millis(1), Duration::from_secs(120)][seed as usize / 4 % 2],
+        credits: CreditLimits { batches: 3, bytes: 1 << 20 },
+        ..Setup::default()
+    }
 }
 
 #[test]
 fn whatever_the_service_does_and_whenever_a_generation_ends_each_row_is_committed_once() {
     for seed in 0..8 {
-        let setup = Setup {
-            interval: [QUICK, Duration::from_millis(40)][seed as usize % 2],
-            limit: [16, 400][seed as usize / 2 % 2],
-            concurrency: 4,
-            visibility: [Duration::from_millis(1), Duration::from_secs(120)][seed as usize / 4 % 2],
-            credits: CreditLimits { batches: 3, bytes: 1 << 20 },
-            ..Setup::default()
-        };
-        run(setup, async |rig| survive(rig, seed, 600).await);
+        run(hard(seed), async |rig| {
+            live_through(rig, seed, 600).await;
+            assert_eq!(rig.world.committed(), (0..600).collect::<Vec<_>>(), "seed {seed}");
+        });
     }
 }
 

@@ -187,6 +187,8 @@ pub struct PipelineStatus {
     pub definition_error: Option<String>,
     /// What is being retried now.
     pub troubles: Vec<String>,
+    /// Whether polling waits because of the source's `rate`.
+    pub rate_limited: bool,
     /// The last durable checkpoint of this process.
     pub last_checkpoint: Option<CheckpointStatus>,
     /// What was counted since the process began.
@@ -217,6 +219,8 @@ pub struct Counts {
     pub filtered: u64,
     pub ignored: u64,
     pub rejected: u64,
+    pub rejects: u64,
+    pub dead_letters: u64,
     pub rows_written: u64,
     pub deleted: u64,
     pub failed_deletes: u64,
@@ -235,12 +239,15 @@ impl PipelineStatus {
                 .last_checkpoint()
                 .map(|last| CheckpointStatus { epoch: last.epoch.0, at: rfc3339(last.at) }),
             troubles: entry.vitals.troubles(),
+            rate_limited: metrics.rate_limited.get() > 0,
             counts: Counts {
                 received: metrics.received.get(),
                 duplicates: metrics.message(Disposition::Duplicate).get(),
                 filtered: metrics.message(Disposition::Filtered).get(),
                 ignored: metrics.message(Disposition::Ignored).get(),
                 rejected: metrics.message(Disposition::Rejected).get(),
+                rejects: metrics.rejects.get(),
+                dead_letters: metrics.dead_letters.get(),
                 rows_written: metrics.rows_written.get(),
                 deleted: metrics.deleted.get(),
                 failed_deletes: metrics.delete_failed.get(),

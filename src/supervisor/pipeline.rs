@@ -273,6 +273,7 @@ impl Pipeline {
         self.attempt += 1;
         self.makings.vitals.clear_troubles();
         self.makings.vitals.metrics.unacknowledged.set(0);
+        self.makings.vitals.metrics.rate_limited.set(0);
         match outcome {
             Outcome::Finish => self.rest(State::Finished),
             Outcome::Stop => self.rest(State::Stopped),

@@ -89,7 +89,7 @@ metrics! {
         #[label("state")]
         state: IntGaugeVec = "pipeline_state", "1 for the state the pipeline is in, 0 for the others.";
         generation: IntGaugeVec = "pipeline_generation", "Number of the current generation of the pipeline's actors.";
-        restarts: IntCounterVec = "pipeline_restarts_total", "Generations started after an earlier one of this process.";
+        restarts: IntCounterVec = "pipeline_restarts_total", "Generations started again after a fault or on request, in this process; not by a reload.";
         #[label("actor", "kind")]
         faults: IntCounterVec = "pipeline_faults_total", "Faults that ended a generation, by the actor that had them.";
         received: IntCounterVec = "source_messages_received_total", "Deliveries received, duplicates included.";
@@ -102,6 +102,9 @@ metrics! {
         nulled_fields: IntCounterVec = "decode_nulled_fields_total", "Fields set to null because they cannot be held: by an ignore-parse-errors option, or a DECIMAL too large for its type.";
         unread: IntCounterVec = "decode_unread_total", "Parts of bodies left unread or dropped, as an option or Flink's meaning of it asks.";
         rejects: IntCounterVec = "rejects_total", "Bodies and rows refused for good.";
+        dead_letters: IntCounterVec = "dead_letters_total", "Bodies and rows refused for good that the sink for dead letters has taken.";
+        rate_waits: IntCounterVec = "source_rate_waits_total", "Times that polling waited because of the source's rate.";
+        rate_limited: IntGaugeVec = "source_rate_limited", "1 while polling waits because of the source's rate.";
         deleted: IntCounterVec = "source_messages_deleted_total", "Deliveries whose deletion the service confirmed.";
         delete_unknown: IntCounterVec = "source_delete_unknown_total", "Deletions answered with: no such receipt. The message may come back.";
         delete_failed: IntCounterVec = "source_delete_failed_total", "Deletions given up after all retries. The message will come back.";
@@ -193,6 +196,9 @@ impl Metrics {
             nulled_fields: one(&families.nulled_fields),
             unread: one(&families.unread),
             rejects: one(&families.rejects),
+            dead_letters: one(&families.dead_letters),
+            rate_waits: one(&families.rate_waits),
+            rate_limited: gauge(&families.rate_limited),
             deleted: one(&families.deleted),
             delete_unknown: one(&families.delete_unknown),
             delete_failed: one(&families.delete_failed),
@@ -257,6 +263,9 @@ pub struct PipelineMetrics {
     pub nulled_fields: IntCounter,
     pub unread: IntCounter,
     pub rejects: IntCounter,
+    pub dead_letters: IntCounter,
+    pub rate_waits: IntCounter,
+    pub rate_limited: IntGauge,
     pub deleted: IntCounter,
     pub delete_unknown: IntCounter,
     pub delete_failed: IntCounter,

@@ -50,7 +50,7 @@ fn an_unknown_column_or_option_is_told_with_the_nearest_one() {
         ("fields.min: 1", "`fields.min` names no option of a column; expected `fields.COLUMN.OPTION`"),
         ("field.amount.min: 1", "did you mean `fields.amount.min`?"),
         ("fields: { amount: { min: 1 } }", "options with a dot are written out: `fields.amount.min: ...`"),
-        ("colour: 1", "`seed`, `base-time-ms`, `fields.COLUMN.OPTION`"),
+        ("colour: 1", "`seed`, `base-time-ms`, `rate`, `fields.COLUMN.OPTION`"),
     ] {
         let told = only(schema, &[option]);
         assert!(told.starts_with("3:3: error: ") && told.contains(expected), "{option}\n{told}");

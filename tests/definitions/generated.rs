@@ -104,6 +104,7 @@ fn sample(kind: OptionKind) -> String {
         OptionKind::Character => "','".into(),
         OptionKind::Size => "1mb".into(),
         OptionKind::Number | OptionKind::Share => "1".into(),
+        OptionKind::Rate => "500/s".into(),
         OptionKind::Backoff => "1s..2s".into(),
     }
 }
@@ -135,6 +136,7 @@ fn refused(kind: OptionKind) -> Vec<String> {
         OptionKind::Size => all.extend(["big".into(), "-1".into()]),
         OptionKind::Number => all.extend(["many".into(), "0x1".into(), "1e9999".into()]),
         OptionKind::Share => all.extend(["half".into(), "1.1".into(), "-0.1".into()]),
+        OptionKind::Rate => all.extend(["500".into(), "0/s".into(), "1/d".into()]),
         OptionKind::Backoff => all.extend(["1s".into(), "2s..1s".into()]),
     }
     all
@@ -213,6 +215,7 @@ pub fn every_option_is_guarded(registry: &Registry, samples: Samples, column_sam
     for table in sections::SECTIONS {
         cases += table_is_guarded(&base, table.name, "", table, registry, samples);
     }
+    cases += table_is_guarded(&base, "source", "", &sections::SOURCE, registry, samples);
     cases + table_is_guarded(&base, "", "", &sections::TOP, registry, samples)
 }
 

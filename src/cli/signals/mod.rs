@@ -1,4 +1,4 @@
-//! Signals: caught from the first moment of the process, told apart on a thread of their own, and sent.
+//! Signals: caught as the first thing the program does, told apart on a thread of their own, and sent.
 //!
 //! Real-time signals queue in the kernel, but the handler's buffer holds five of a kind that nobody has looked at
 //! yet: of a burst some may be dropped. Whoever must know looks at the effect, as `queuewarden restart` does.

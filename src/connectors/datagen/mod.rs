@@ -16,7 +16,7 @@ pub use decoder::GeneratingDecoder;
 pub use options::{COLUMNS, TABLE};
 pub use source::DatagenSource;
 
-use crate::definition::{ConnectorTables, Diagnostic, Endpoint, FormatUse, RoleTables};
+use crate::definition::{At, ConnectorTables, Diagnostic, Endpoint, FormatUse, RoleTables, sections};
 
 /// The connector's line in the table.
 pub static TABLES: ConnectorTables = ConnectorTables {
@@ -32,5 +32,11 @@ pub static TABLES: ConnectorTables = ConnectorTables {
 };
 
 fn check(endpoint: &Endpoint) -> Vec<Diagnostic> {
-    fields::read(endpoint).1
+    let mut found = fields::read(endpoint).1;
+    if endpoint.general.has(&sections::RATE) {
+        let message = "`rate` counts messages, and `datagen` makes rows in stretches of many";
+        let place = endpoint.at(At::Option(&sections::RATE));
+        found.push(Diagnostic::error(message).at(place).help("`rows-per-second` says how many rows there are"));
+    }
+    found
 }

@@ -70,17 +70,20 @@ pub(super) fn decode(encoding: BodyEncoding, text: String) -> Body {
         },
         BodyEncoding::Base64 => match STANDARD.decode_to_vec(&text) {
             Ok(decoded) => Body::Bytes(Bytes::from(decoded)),
-            Err(_) => decode_wrapped(&text),
+            Err(_) => decode_wrapped(text),
         },
     }
 }
 
 /// Some encoders break lines, which is not part of the data.
-fn decode_wrapped(text: &str) -> Body {
+fn decode_wrapped(text: String) -> Body {
     let joined: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
     match STANDARD.decode_to_vec(joined) {
         Ok(decoded) => Body::Bytes(Bytes::from(decoded)),
-        Err(error) => Body::Broken(format!("the body is not base64 (bodyEncoding: base64): {error}")),
+        Err(error) => Body::Broken {
+            reason: format!("the body is not base64 (bodyEncoding: base64): {error}"),
+            received: Bytes::from(text),
+        },
     }
 }
 
@@ -121,7 +124,7 @@ mod tests {
 
     #[test]
     fn base64_refuses_what_is_not_and_plain_takes_everything() {
-        assert!(matches!(decode(BodyEncoding::Base64, "{}".into()), Body::Broken(_)));
+        assert!(matches!(decode(BodyEncoding::Base64, "{}".into()), Body::Broken { .. }));
         assert!(matches!(decode(BodyEncoding::Base64, "YW\nI=\n".into()), Body::Bytes(b) if b == "ab"));
         assert!(matches!(decode(BodyEncoding::Plain, "YWI=".into()), Body::Bytes(b) if b == "YWI="));
     }

@@ -4,6 +4,8 @@
 //! (SIMPLIFIED). Nothing on the queue's wire tells which, so a body is judged by its content. Names and order are
 //! from recordings and documents of the service; that no other field can be in an envelope is [inferred].
 
+use bytes::Bytes;
+
 use super::{
     body::{self, BodyEncoding},
     object::Object,
@@ -42,26 +44,38 @@ pub(super) fn payload(envelope: TopicEnvelope, encoding: BodyEncoding, text: Str
         return body::decode(encoding, text);
     }
     if let Some(message) = envelope.open(&text) {
-        return body::decode(encoding, message);
+        return as_received(body::decode(encoding, message), Some(text));
     }
     if envelope == TopicEnvelope::Auto && begins_like_one(&text) {
         // Neither character is of base64, so decoding would find nothing new to look into.
         return body::decode(encoding, text);
     }
+    // Only these can find that something is broken.
+    let strict = encoding == BodyEncoding::Base64 || envelope != TopicEnvelope::Auto;
+    let received = strict.then(|| text.clone());
     let decoded = body::decode(encoding, text);
     let Body::Bytes(bytes) = &decoded else { return decoded };
-    match simdutf8::basic::from_utf8(bytes).ok().and_then(|text| envelope.open(text)) {
+    let opened = match simdutf8::basic::from_utf8(bytes).ok().and_then(|text| envelope.open(text)) {
         Some(message) => body::decode(encoding, message),
         None => match envelope {
             TopicEnvelope::Auto | TopicEnvelope::None => decoded,
             TopicEnvelope::Xml => broken("no element `Notification` with a `Message` in it (topicEnvelope: xml)"),
             TopicEnvelope::Json => broken("no JSON object with a text `Message` in it (topicEnvelope: json)"),
         },
+    };
+    as_received(opened, received)
+}
+
+/// What is broken inside of an envelope is kept with it.
+fn as_received(body: Body, text: Option<String>) -> Body {
+    match (body, text) {
+        (Body::Broken { reason, .. }, Some(text)) => Body::Broken { reason, received: Bytes::from(text) },
+        (body, _) => body,
     }
 }
 
 fn broken(what: &str) -> Body {
-    Body::Broken(format!("the body is not the envelope of a topic: {what}"))
+    Body::Broken { reason: format!("the body is not the envelope of a topic: {what}"), received: Bytes::new() }
 }
 
 fn begins_like_one(text: &str) -> bool {
@@ -135,7 +149,10 @@ mod tests {
     fn opened(envelope: TopicEnvelope, encoding: BodyEncoding, text: &str) -> Result<String, String> {
         match payload(envelope, encoding, text.into()) {
             Body::Bytes(bytes) => Ok(String::from_utf8(bytes.to_vec()).expect("UTF-8")),
-            Body::Broken(reason) => Err(reason),
+            Body::Broken { reason, received } => {
+                assert_eq!(received, text, "it is kept as it came");
+                Err(reason)
+            }
             other => panic!("{other:?}"),
         }
     }

@@ -3,6 +3,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use url::Url;
 
 use super::{
@@ -49,17 +50,7 @@ impl MnsSource {
             Fault::never(FaultKind::Definition, format!("endpoint {endpoint} is not a URL")).because(error)
         })?;
         let wait = options.duration(&options::POLLING_WAIT_TIME);
-        let encoding = match options.text(&options::BODY_ENCODING) {
-            "base64" => BodyEncoding::Base64,
-            "plain" => BodyEncoding::Plain,
-            _ => BodyEncoding::Auto(Expected::of_format(format)),
-        };
-        let envelope = match options.text(&options::TOPIC_ENVELOPE) {
-            "none" => TopicEnvelope::None,
-            "xml" => TopicEnvelope::Xml,
-            "json" => TopicEnvelope::Json,
-            _ => TopicEnvelope::Auto,
-        };
+        let (envelope, encoding) = transport(options, format);
         let settings = Settings {
             queue: options.text(&options::QUEUE_NAME).to_owned(),
             batch_size: usize::try_from(options.integer(&options::BATCH_SIZE)).unwrap_or(1),
@@ -82,10 +73,35 @@ impl MnsSource {
         })
     }
 
+    /// What becomes of bodies as the service gives them before the format gets them.
+    pub fn transport(options: &Options, format: &str) -> Arc<dyn Fn(Bytes) -> Body + Send + Sync> {
+        let (envelope, encoding) = transport(options, format);
+        Arc::new(move |received| match String::from_utf8(received.to_vec()) {
+            Ok(text) => envelope::payload(envelope, encoding, text),
+            Err(error) => Body::Broken { reason: format!("the body is not UTF-8: {error}"), received },
+        })
+    }
+
     /// Whether bodies are OSS notifications, to go through [`super::oss::OssDecoder`].
     pub fn flattens(options: &Options) -> bool {
         options.text(&options::MESSAGE_TYPE) == "OSS"
     }
+}
+
+/// How bodies are wrapped on their way.
+fn transport(options: &Options, format: &str) -> (TopicEnvelope, BodyEncoding) {
+    let encoding = match options.text(&options::BODY_ENCODING) {
+        "base64" => BodyEncoding::Base64,
+        "plain" => BodyEncoding::Plain,
+        _ => BodyEncoding::Auto(Expected::of_format(format)),
+    };
+    let envelope = match options.text(&options::TOPIC_ENVELOPE) {
+        "none" => TopicEnvelope::None,
+        "xml" => TopicEnvelope::Xml,
+        "json" => TopicEnvelope::Json,
+        _ => TopicEnvelope::Auto,
+    };
+    (envelope, encoding)
 }
 
 /// Things an operator should know of options that are valid.

@@ -14,13 +14,13 @@ use async_trait::async_trait;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::{
-    recording::{Recording, sink_identity},
+    recording::{Post, Posted, Recording, letters_identity, sink_identity},
     service::Service,
 };
 use crate::{
     connector::{Acknowledged, Acknowledger, Opened, Polled, QueueFacts, Reader, Sink, Source},
-    connectors::{Plan, RowShape},
-    definition::{CheckpointDefinition, Digest, OnError, RestartDefinition},
+    connectors::{DeadLetterPlan, Plan, RowShape},
+    definition::{CheckpointDefinition, Digest, OnError, Rate, RestartDefinition},
     formats::{Decoded, Decoder},
     model::{
         Body, Column, ColumnType, CreditLimits, Fault, FaultKind, LaneId, Message as SourceMessage, PipelineName,
@@ -67,6 +67,9 @@ pub struct State {
     /// Rows committed.
     pub committed: Vec<i64>,
     pub tokens: HashSet<String>,
+    pub post: Posted,
+    /// The sinks' calls, in order.
+    pub calls: Vec<&'static str>,
     /// The next sink that is dropped panics.
     pub panics_when_dropped: bool,
 }
@@ -131,6 +134,7 @@ impl World {
         if self.state().service.as_mut().is_some_and(|service| service.chance(100)) {
             return Err(Fault::restart(FaultKind::Sink, "a broken sink"));
         }
+        self.state().calls.push(call);
         self.gate(call).await;
         let fault = self.state().faults.get_mut(call).and_then(VecDeque::pop_front);
         fault.map_or(Ok(()), Err)
@@ -258,14 +262,19 @@ impl Acknowledger for Script {
     }
 }
 
+/// Numbers with commas between them, a row each.
 struct Numbers;
 
 impl Decoder for Numbers {
     fn decode(&mut self, body: &[u8], rows: &mut RowsBuilder) -> Result<Decoded, String> {
-        let number = std::str::from_utf8(body).ok().and_then(|text| text.parse().ok()).ok_or("not a number")?;
+        let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
+        let numbers: Vec<i64> =
+            text.split(',').map(|n| n.parse().map_err(|_| "not a number")).collect::<Result<_, _>>()?;
         let column = rows.column_mut(0).ok_or("no column")?;
-        column.append(Scalar::Int64(number)).map_err(|error| error.to_string())?;
-        Ok(Decoded { rows: 1, ..Decoded::default() })
+        for number in &numbers {
+            column.append(Scalar::Int64(*number)).map_err(|error| error.to_string())?;
+        }
+        Ok(Decoded { rows: numbers.len() as u32, ..Decoded::default() })
     }
 }
 
@@ -281,6 +290,8 @@ pub struct Setup {
     pub visibility: Duration,
     pub credits: CreditLimits,
     pub on_error: OnError,
+    /// `rate` of the source.
+    pub rate: Option<Rate>,
     /// Whether the lane has positions.
     pub positions: bool,
     /// `restart.max`
@@ -299,6 +310,7 @@ impl Default for Setup {
             visibility: Duration::from_millis(1),
             credits: CreditLimits::default(),
             on_error: OnError::Fail,
+            rate: None,
             positions: false,
             restarts: 0,
         }
@@ -352,6 +364,7 @@ impl Rig {
         let ty = ColumnType::parse("BIGINT").unwrap();
         let schema = Schema { columns: vec![Column { name: "n".to_owned(), ty, metadata: None, is_virtual: false }] };
         let (source, sink, setup) = (Arc::clone(world), Arc::clone(world), self.setup);
+        let letters = Arc::clone(world);
         Plan {
             name: PipelineName::new(name).unwrap(),
             definition: Digest::of(name),
@@ -378,6 +391,13 @@ impl Rig {
                 backoff_max: Duration::from_millis(10),
             },
             on_error: setup.on_error,
+            dead_letter: (setup.on_error == OnError::DeadLetter).then(|| DeadLetterPlan {
+                identity: letters_identity(),
+                sink: Arc::new(move |_| Ok(Box::new(Post(Arc::clone(&letters))) as Box<dyn Sink>)),
+                keys: ["number"].into(),
+            }),
+            transport: Arc::new(Body::Bytes),
+            rate: setup.rate,
             batch_rows: 256,
             credits: setup.credits,
         }
@@ -402,10 +422,14 @@ impl Rig {
 
     /// Begins to open a generation.
     pub fn start(&self) -> mpsc::UnboundedReceiver<Event> {
+        self.start_with(self.plan())
+    }
+
+    pub fn start_with(&self, plan: Plan) -> mpsc::UnboundedReceiver<Event> {
         let (send, events) = mpsc::unbounded_channel();
         let reporter = Reporter { to: Listener(send).start().recipient(), slot: Slot(1), attempt: 1 };
         let seed = Seed {
-            plan: Arc::new(self.plan()),
+            plan: Arc::new(plan),
             store: self.state_dir.store(),
             incarnation: self.state_dir.incarnation().to_owned(),
             vitals: Arc::clone(&self.vitals),
