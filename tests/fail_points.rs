@@ -29,13 +29,28 @@ const PLACES: [&str; 18] = [
     "poller.acknowledge",
 ];
 
+/// Places that are passed only where one checkpoint has several files.
+const PLACES_OF_SEVERAL_FILES: [&str; 4] =
+    ["fs.between_prepares", "fs.after_prepare", "fs.between_renames", "fs.after_renames"];
+
 #[test]
 fn killed_at_every_place_of_a_checkpoint_nothing_is_lost_and_nothing_repeated() {
+    killed_at(&PLACES, "checkpoint: { interval: 200ms }");
+}
+
+#[test]
+fn killed_between_the_files_of_one_checkpoint_nothing_is_lost_and_nothing_repeated() {
+    killed_at(&PLACES_OF_SEVERAL_FILES, "  sink.rolling-policy.file-size: 1kb\ncheckpoint: { interval: 200ms }");
+}
+
+/// Kills at each place, the first and the second time it is reached. `rest`: the end of the sink's section, and what
+/// comes after it.
+fn killed_at(places: &[&str], rest: &str) {
     let emulator = EmulatorProcess::start(&["--fault", "duplicate-in-flight=0.1"]);
     let mut place = Place::new();
     let out = place.path("out");
     traffic(&["create", &emulator.endpoint, "q", "2"]);
-    place.define("q", &traffic_definition(&emulator.endpoint, "q", &out, "checkpoint: { interval: 200ms }"));
+    place.define("q", &traffic_definition(&emulator.endpoint, "q", &out, rest));
     let mut sent = 0;
     let mut send = |count: u64| {
         traffic(&["send", &emulator.endpoint, "q", &sent.to_string(), &count.to_string()]);
@@ -43,7 +58,7 @@ fn killed_at_every_place_of_a_checkpoint_nothing_is_lost_and_nothing_repeated() 
         sent
     };
     let mut total = 0;
-    for (round, at) in (1..=2).flat_map(|times| PLACES.map(|at| (times, at))) {
+    for (round, at) in (1..=2).flat_map(|times| places.iter().map(move |at| (times, *at))) {
         // The first time a place is reached nothing is checkpointed yet; the second time something is.
         total = send(40);
         let mut command = place.run_command();

@@ -12,9 +12,10 @@ use std::{
 };
 
 use queuewarden::{
-    cli::Exit,
-    connectors::REGISTRY,
-    definition::{ConnectorTables, MetadataKey, OptionTable, RoleTables, sections},
+    cli::{
+        Exit,
+        describe::markdown::{self, cell},
+    },
     emulator::SWITCHES,
     model::DEAD_LETTER_COLUMNS,
     supervisor::State,
@@ -29,39 +30,6 @@ fn root() -> &'static Path {
 
 fn readme() -> String {
     fs::read_to_string(root().join("README.md")).expect("README.md is there")
-}
-
-/// A cell of a Markdown table.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|")
-}
-
-/// `prefix`: what stands before each name.
-fn option_table(table: &OptionTable, prefix: &str) -> String {
-    if table.options.is_empty() {
-        return "It has no options.\n".to_owned();
-    }
-    let mut text = String::from("| option | default | values | meaning |\n|---|---|---|---|\n");
-    for option in table.options {
-        let default = match option.default {
-            Some(default) => format!("`{default}`"),
-            None if option.required => "required".to_owned(),
-            None => "none".to_owned(),
-        };
-        let masked = if option.secret { " Never shown." } else { "" };
-        let (values, meaning) = (cell(&option.kind.describe()), cell(option.doc));
-        writeln!(text, "| `{prefix}{}` | {} | {values} | {meaning}{masked} |", option.name, cell(&default)).unwrap();
-    }
-    text
-}
-
-fn metadata_table(keys: &[MetadataKey]) -> String {
-    let mut text = String::from("| key | type | meaning |\n|---|---|---|\n");
-    for key in keys {
-        let null = if key.nullable { "" } else { " NOT NULL" };
-        writeln!(text, "| `{}` | {}{null} | {} |", key.name, key.logical, cell(key.doc)).unwrap();
-    }
-    text
 }
 
 fn letters_table() -> String {
@@ -88,33 +56,12 @@ fn switch_table() -> String {
     text
 }
 
-fn roles(connector: &'static ConnectorTables) -> impl Iterator<Item = &'static RoleTables> {
-    connector.source.iter().chain(&connector.sink)
-}
-
 /// Every table there must be, by what its marker says.
 fn tables() -> Vec<(String, String)> {
-    let mut tables = vec![("metrics".to_owned(), metric_table()), ("switches".to_owned(), switch_table())];
-    for table in std::iter::once(&sections::TOP).chain(sections::SECTIONS) {
-        tables.push((format!("options: {}", table.name), option_table(table, "")));
-    }
-    tables.push(("options: source".to_owned(), option_table(&sections::SOURCE, "")));
+    let mut tables = markdown::tables();
+    tables.push(("metrics".to_owned(), metric_table()));
+    tables.push(("switches".to_owned(), switch_table()));
     tables.push(("columns: dead letters".to_owned(), letters_table()));
-    for connector in REGISTRY.connectors {
-        for role in roles(connector) {
-            tables.push((format!("options: {}", connector.name), option_table(role.options, "")));
-            if let Some(columns) = role.columns {
-                let name = format!("options: {} {}", connector.name, columns.name);
-                tables.push((name, option_table(columns, &format!("{}.COLUMN.", columns.name))));
-            }
-            if !role.metadata.is_empty() {
-                tables.push((format!("metadata: {}", connector.name), metadata_table(role.metadata)));
-            }
-        }
-    }
-    for format in REGISTRY.formats {
-        tables.push((format!("options: {}", format.name), option_table(format.options, "")));
-    }
     tables
 }
 

@@ -3,10 +3,12 @@
 pub mod check;
 mod client;
 mod demo;
+pub mod describe;
 pub mod emulator;
 mod exit;
 #[cfg(feature = "failpoints")]
 mod failpoints;
+mod init;
 mod reload;
 mod replay;
 mod restart;
@@ -14,6 +16,7 @@ mod run;
 mod signals;
 mod state;
 mod status;
+mod test;
 
 use std::{net::SocketAddr, ops::RangeInclusive, time::Duration};
 
@@ -62,6 +65,12 @@ enum Verb {
     Status(status::Args),
     /// Check definitions and show every mistake, without running anything.
     Check(check::CheckArgs),
+    /// Show what connectors and formats take: options, defaults, ranges, metadata columns.
+    Describe(describe::DescribeArgs),
+    /// Write a definition to begin with, with a comment for every option.
+    Init(init::InitArgs),
+    /// Run the tests beside definitions: given messages, the rows they should become. Opens no source and no sink.
+    Test(test::TestArgs),
     /// Send dead letters through a pipeline again, while no supervisor runs.
     Replay(replay::Args),
     /// Look at, forget or rename what pipelines have stored, while no supervisor runs.
@@ -107,6 +116,9 @@ pub fn main() -> Exit {
         Verb::Reload(args) => uncaught(signals, || reload::run(&args)),
         Verb::Status(args) => uncaught(signals, || status::run(&args)),
         Verb::Check(args) => uncaught(signals, || check::run(&args)),
+        Verb::Describe(args) => uncaught(signals, || describe::run(&args)),
+        Verb::Init(args) => uncaught(signals, || init::run(&args)),
+        Verb::Test(args) => uncaught(signals, || test::run(&args)),
         Verb::Replay(args) => uncaught(signals, || replay::run(&args)),
         Verb::State(verb) => uncaught(signals, || state::run(verb)),
     }

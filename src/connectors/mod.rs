@@ -5,13 +5,15 @@ pub mod datagen;
 pub mod filesystem;
 mod load;
 pub mod mns;
+mod not_null;
 mod plan;
 pub mod print;
 pub mod replay;
 mod resolve;
 
 pub use load::{Loaded, load};
-pub use plan::{Claim, DeadLetterPlan, MakeSink, Plan, RowShape};
+pub use not_null::NotNull;
+pub use plan::{Claim, DeadLetterPlan, MakeSink, Plan, RowShape, Transport};
 pub use resolve::{fate, recover_elsewhere, resolve};
 
 use crate::{definition::Registry, formats};

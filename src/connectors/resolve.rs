@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use super::{
-    Plan, RowShape, blackhole, datagen, filesystem, mns,
+    NotNull, Plan, RowShape, blackhole, datagen, filesystem, mns,
     plan::{DeadLetterPlan, Make, MakeSink, Transport},
     print,
 };
@@ -18,6 +18,7 @@ use crate::{
 pub fn resolve(definition: &PipelineDefinition) -> Result<Plan, Box<Diagnostic>> {
     let (source_identity, source) = source(&definition.source, definition.batch_rows)?;
     let (sink_identity, sink) = sink(&definition.sink)?;
+    let sink = NotNull::between(&definition.source.schema, &definition.sink.schema).around(sink);
     let dead_letter = definition.dead_letter.as_ref().map(|endpoint| dead_letter(endpoint, definition)).transpose()?;
     Ok(Plan {
         name: definition.name.clone(),
@@ -133,8 +134,9 @@ fn sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>
         return filesystem_sink(endpoint);
     }
     if name == print::TABLE.name {
-        let make: MakeSink = Arc::new(|_| Ok(Box::new(print::PrintSink::new()) as Box<dyn Sink>));
-        return Ok((print::PrintSink::new().identity(), make));
+        let options = endpoint.options.clone();
+        let identity = print::PrintSink::new(&options).identity();
+        return Ok((identity, Arc::new(move |_| Ok(Box::new(print::PrintSink::new(&options)) as Box<dyn Sink>))));
     }
     if name == blackhole::TABLE.name {
         let make: MakeSink = Arc::new(|_| Ok(Box::new(blackhole::BlackholeSink::new()) as Box<dyn Sink>));
@@ -154,9 +156,11 @@ fn filesystem_sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<
     };
     let (format, schema) = (format_name(endpoint), endpoint.schema.clone());
     let options = endpoint.format.as_ref().map(|format| format.options.clone()).unwrap_or_default();
+    let file_size = endpoint.options.size(&filesystem::FILE_SIZE);
     let make = move |context: SinkContext| {
         let encoder = formats::encoder(format, &schema, &options).map_err(refused)?;
-        Ok(Box::new(filesystem::FilesystemSink::new(path.clone(), encoder, context)) as Box<dyn Sink>)
+        let sink = filesystem::FilesystemSink::new(path.clone(), encoder, file_size, context);
+        Ok(Box::new(sink) as Box<dyn Sink>)
     };
     Ok((SinkIdentity { connector: filesystem::TABLE.name.to_owned(), target }, Arc::new(make)))
 }

@@ -19,6 +19,15 @@ pub struct Discovered {
 /// `.yaml` and `.yml` file is taken but hidden ones and `*.test.yaml`; symbolic links are followed, which with the
 /// hidden folders left out is what the layout of a mounted ConfigMap needs.
 pub fn discover(paths: &[PathBuf]) -> Discovered {
+    discover_such(paths, is_definition, "there is no .yaml or .yml file in it")
+}
+
+/// Finds the tests of definitions at `paths`, likewise: of a folder every `*.test.yaml` and `*.test.yml`.
+pub fn discover_tests(paths: &[PathBuf]) -> Discovered {
+    discover_such(paths, is_test, "there is no .test.yaml or .test.yml file in it")
+}
+
+fn discover_such(paths: &[PathBuf], wanted: Wanted, nothing: &str) -> Discovered {
     let mut found = Discovered::default();
     let mut files = BTreeSet::new();
     for path in paths {
@@ -27,9 +36,9 @@ pub fn discover(paths: &[PathBuf]) -> Discovered {
             Ok(metadata) if metadata.is_dir() => {
                 let before = found.problems.len();
                 let mut inside = BTreeSet::new();
-                walk(path, &mut BTreeSet::new(), &mut inside, &mut found.problems);
+                walk(path, wanted, &mut BTreeSet::new(), &mut inside, &mut found.problems);
                 if inside.is_empty() && found.problems.len() == before {
-                    found.problems.push((path.clone(), "there is no .yaml or .yml file in it".to_owned()));
+                    found.problems.push((path.clone(), nothing.to_owned()));
                 }
                 files.extend(inside);
             }
@@ -42,8 +51,12 @@ pub fn discover(paths: &[PathBuf]) -> Discovered {
     found
 }
 
+/// Whether a file of this name is looked for.
+type Wanted = fn(&str) -> bool;
+
 fn walk(
     folder: &Path,
+    wanted: Wanted,
     visited: &mut BTreeSet<PathBuf>,
     files: &mut BTreeSet<PathBuf>,
     problems: &mut Vec<(PathBuf, String)>,
@@ -66,19 +79,26 @@ fn walk(
             continue;
         }
         match fs::metadata(&path) {
-            Ok(metadata) if metadata.is_dir() => walk(&path, visited, files, problems),
-            Ok(_) if is_definition(&name) => {
+            Ok(metadata) if metadata.is_dir() => walk(&path, wanted, visited, files, problems),
+            Ok(_) if wanted(&name) => {
                 files.insert(path);
             }
-            Err(error) if is_definition(&name) => problems.push((path, error.to_string())),
+            Err(error) if wanted(&name) => problems.push((path, error.to_string())),
             Ok(_) | Err(_) => {}
         }
     }
 }
 
+fn stem(name: &str) -> Option<&str> {
+    name.strip_suffix(".yaml").or_else(|| name.strip_suffix(".yml"))
+}
+
 fn is_definition(name: &str) -> bool {
-    let stem = name.strip_suffix(".yaml").or_else(|| name.strip_suffix(".yml"));
-    stem.is_some_and(|stem| !stem.ends_with(".test"))
+    stem(name).is_some_and(|stem| !stem.ends_with(".test"))
+}
+
+fn is_test(name: &str) -> bool {
+    stem(name).is_some_and(|stem| stem.ends_with(".test"))
 }
 
 #[cfg(test)]
@@ -104,6 +124,7 @@ mod tests {
         let found = discover(&[root.to_owned(), root.join("a.yaml")]);
         assert_eq!(names(&found, root), ["a.yaml", "b.yml", "team/d.yaml"]);
         assert_eq!(found.problems, []);
+        assert_eq!(names(&discover_tests(&[root.to_owned()]), root), ["a.test.yaml", "b.test.yml"]);
     }
 
     #[test]

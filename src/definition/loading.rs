@@ -55,7 +55,7 @@ pub fn load_file(file: &Path, registry: &Registry, environment: &Environment) ->
 /// Checks a text as if it stood in `file`.
 pub fn load_text(file: &Path, text: &str, registry: &Registry, environment: &Environment) -> Loaded {
     let mut report = Report::new(file, text);
-    let read = located::read(text, &mut report).map(|mut root| {
+    let read = located::read(text, located::DEFINITION, &mut report).map(|mut root| {
         substitute(&mut root, environment, &mut report);
         read_pipeline(&root, file, registry, &mut report)
     });
@@ -63,7 +63,7 @@ pub fn load_text(file: &Path, text: &str, registry: &Registry, environment: &Env
     Loaded { file: file.to_owned(), name, definition, report }
 }
 
-fn read_text(file: &Path) -> Result<String, Box<Diagnostic>> {
+pub(super) fn read_text(file: &Path) -> Result<String, Box<Diagnostic>> {
     let refuse = |error: std::io::Error| Box::new(Diagnostic::error(format!("the file cannot be read: {error}")));
     // Opening a pipe would wait for a writer that may never come.
     if !std::fs::metadata(file).map_err(refuse)?.is_file() {

@@ -111,10 +111,28 @@ impl Value {
     }
 }
 
+/// What kind of file is read, for messages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kind {
+    /// What it holds one of.
+    pub one: &'static str,
+    /// What its top level is.
+    pub top: &'static str,
+    /// What to do if it holds two.
+    pub split: &'static str,
+}
+
+/// A pipeline's definition.
+pub(super) const DEFINITION: Kind = Kind {
+    one: "definition",
+    top: "a mapping with the keys `source` and `sink`",
+    split: "give each pipeline a file of its own",
+};
+
 /// Reads one document whose top level is a mapping. Mistakes go to `report`; what could be read nevertheless is
 /// answered, so that they do not hide others.
-pub fn read(text: &str, report: &mut Report) -> Option<Node> {
-    let mut reading = Reading { places: Places::new(text), stack: Vec::new(), root: None, documents: 0 };
+pub(super) fn read(text: &str, kind: Kind, report: &mut Report) -> Option<Node> {
+    let mut reading = Reading { places: Places::new(text), kind, stack: Vec::new(), root: None, documents: 0 };
     for event in Parser::new_from_str(text) {
         match event {
             Ok((event, span)) => {
@@ -133,14 +151,12 @@ pub fn read(text: &str, report: &mut Report) -> Option<Node> {
     let root = reading.root;
     match &root {
         None if report.has_errors() => {}
-        None => report.push(
-            Diagnostic::error("the file holds no definition").expected("a mapping with the keys `source` and `sink`"),
-        ),
+        None => report.push(Diagnostic::error(format!("the file holds no {}", kind.one)).expected(kind.top)),
         Some(node) if !matches!(node.value, Value::Mapping(_)) => {
             report.push(
                 Diagnostic::error(format!("found {} at the top level", node.value.describe()))
                     .at(node.span)
-                    .expected("a mapping with the keys `source` and `sink`"),
+                    .expected(kind.top),
             );
             return None;
         }
@@ -206,6 +222,7 @@ enum Open {
 
 struct Reading<'a> {
     places: Places<'a>,
+    kind: Kind,
     stack: Vec<Open>,
     root: Option<Node>,
     documents: u32,
@@ -222,8 +239,8 @@ impl Reading<'_> {
                     report.push(
                         Diagnostic::error("found a second document")
                             .at(span)
-                            .expected("one definition per file")
-                            .help("give each pipeline a file of its own"),
+                            .expected(format!("one {} per file", self.kind.one))
+                            .help(self.kind.split),
                     );
                     return false;
                 }
@@ -350,7 +367,7 @@ mod tests {
 
     fn read_all(text: &str) -> (Option<Node>, Vec<String>) {
         let mut report = Report::new("a.yaml", text);
-        let node = read(text, &mut report);
+        let node = read(text, DEFINITION, &mut report);
         let told = report.render(crate::definition::Style::Line).lines().map(str::to_owned).collect();
         (node, told)
     }

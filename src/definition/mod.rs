@@ -15,21 +15,23 @@ mod schema;
 pub mod sections;
 mod show;
 mod substitute;
+mod test_file;
 mod units;
 mod values;
 
 pub use column_options::ColumnOptions;
 pub use diagnostics::{Diagnostic, MASK, Report, Severity, Style};
 pub use endpoint::{At, Endpoint, FormatDefinition, Role};
-pub use folder::{Discovered, discover};
+pub use folder::{Discovered, discover, discover_tests};
 pub use loading::{LARGEST_FILE, Loaded, load_file, load_text};
-pub use located::{Located, Span};
+pub use located::{Entry, Located, Node, Span, Value};
 pub use options::{OptionKind, OptionSpec, OptionTable, OptionValue, Options};
 pub use pipeline::{CheckpointDefinition, OnError, PipelineDefinition, RestartDefinition};
 pub use registry::{Check, ConnectorTables, FormatTables, FormatUse, MetadataKey, Registry, RoleTables, no_check};
 pub use schema::widens;
 pub use show::Digest;
 pub use substitute::Environment;
+pub use test_file::{Case, Content, ExpectedReject, Input, TestFile, TestMessage, read_test};
 pub use units::{
     Per, Rate, parse_boolean, parse_character, parse_duration, parse_integer, parse_size, show_duration, unescape,
 };

@@ -39,6 +39,10 @@ pub struct OptionSpec {
     pub default: Option<&'static str>,
     /// Whether its value is masked wherever it could be shown.
     pub secret: bool,
+    /// Whether Flink has no such option.
+    pub ours: bool,
+    /// What `queuewarden init` writes for it where there is no default; a value that is valid, or a `${VARIABLE}`.
+    pub example: Option<&'static str>,
     /// What it means, in a sentence or two, for the documentation.
     pub doc: &'static str,
 }
@@ -46,7 +50,7 @@ pub struct OptionSpec {
 impl OptionSpec {
     /// An optional option without a default.
     pub const fn new(name: &'static str, kind: OptionKind, doc: &'static str) -> Self {
-        Self { name, kind, required: false, default: None, secret: false, doc }
+        Self { name, kind, required: false, default: None, secret: false, ours: false, example: None, doc }
     }
 
     /// It must be given.
@@ -68,6 +72,27 @@ impl OptionSpec {
     pub const fn secret(mut self) -> Self {
         self.secret = true;
         self
+    }
+
+    /// The Flink connector of this name has no such option.
+    #[must_use]
+    pub const fn ours(mut self) -> Self {
+        self.ours = true;
+        self
+    }
+
+    /// A valid value to begin with, or a `${VARIABLE}`.
+    #[must_use]
+    pub const fn example(mut self, value: &'static str) -> Self {
+        self.example = Some(value);
+        self
+    }
+
+    /// What it means, and what else there is to say of it.
+    pub fn meaning(&self) -> String {
+        let ours = if self.ours { " Not an option of the Flink connector." } else { "" };
+        let masked = if self.secret { " Never shown." } else { "" };
+        format!("{}{ours}{masked}", self.doc)
     }
 }
 

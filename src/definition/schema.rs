@@ -181,7 +181,8 @@ fn fills(known: &MetadataKey, column: &LogicalType) -> bool {
     }
 }
 
-/// Checks that the columns of a source can be inserted into those of a sink, by position, as INSERT INTO does.
+/// Checks that the columns of a source can be inserted into those of a sink, by position, as INSERT INTO does. Whether a
+/// value is null where the sink has NOT NULL is seen when there is a row, as in Flink.
 pub(super) fn check_insert(source: &Schema, sink: &Schema, places: &SchemaPlaces, report: &mut Report) {
     let taken: Vec<_> = sink.columns.iter().filter(|column| !column.is_virtual).collect();
     if taken.len() != source.columns.len() {
@@ -206,16 +207,6 @@ pub(super) fn check_insert(source: &Schema, sink: &Schema, places: &SchemaPlaces
                 ))
                 .at(at.ty)
                 .expected(format!("{} or a wider type of its kind", from.ty.logical)),
-            );
-        } else if from.ty.nullable && !to.ty.nullable {
-            report.push(
-                Diagnostic::error(format!(
-                    "`{}` is NOT NULL, column {number} of the source, `{name}`, may be null",
-                    to.name
-                ))
-                .at(at.ty)
-                .expected(to.ty.logical.to_string())
-                .help(format!("or declare `{name}` NOT NULL in the source")),
             );
         }
     }

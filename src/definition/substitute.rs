@@ -33,7 +33,11 @@ type Variables = dyn Fn(&str) -> Option<OsString> + Send + Sync;
 pub struct Environment {
     variable: Arc<Variables>,
     secrets_dir: Option<PathBuf>,
+    placeholders: bool,
 }
+
+/// Stands for what is not set: a text, a path and a URL that nobody answers at.
+const PLACEHOLDER: &str = "http://placeholder.invalid";
 
 impl Environment {
     /// The variables of this process, and a secrets directory if there is one.
@@ -46,20 +50,31 @@ impl Environment {
         variable: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static,
         secrets_dir: Option<PathBuf>,
     ) -> Self {
-        Self { variable: Arc::new(variable), secrets_dir }
+        Self { variable: Arc::new(variable), secrets_dir, placeholders: false }
+    }
+
+    /// The same, but a secret that cannot be had and a variable that is not set and has no default are no error: a
+    /// placeholder stands for them. For what talks to no service.
+    #[must_use]
+    pub fn with_placeholders(self) -> Self {
+        Self { placeholders: true, ..self }
     }
 
     fn secret(&self, name: &str) -> Result<String, Box<Diagnostic>> {
-        let Some(dir) = &self.secrets_dir else {
-            let message = format!("the secret `{name}` is asked for, but there is no secrets directory");
-            return Err(Diagnostic::error(message).help("give one with --secrets-dir").into());
-        };
         let mut components = Path::new(name).components();
         let plain = matches!((components.next(), components.next()), (Some(Component::Normal(_)), None));
         if !plain || name.contains(['/', '\\', '\0']) {
             let expected = "the name of a file in the secrets directory, without a path";
             return Err(Diagnostic::error(format!("`{name}` is not the name of a secret")).expected(expected).into());
         }
+        let dir = match &self.secrets_dir {
+            Some(dir) => dir,
+            None if self.placeholders => return Ok(PLACEHOLDER.to_owned()),
+            None => {
+                let message = format!("the secret `{name}` is asked for, but there is no secrets directory");
+                return Err(Diagnostic::error(message).help("give one with --secrets-dir").into());
+            }
+        };
         let file = dir.join(name);
         let refuse =
             |why: &str| Diagnostic::error(format!("the secret `{name}` cannot be read: {}: {why}", file.display()));
@@ -80,6 +95,7 @@ impl Environment {
                 .into_string()
                 .map_err(|_| Diagnostic::error(format!("the environment variable `{name}` is not UTF-8")).into()),
             (None, Some(default)) => Ok(default.to_owned()),
+            (None, None) if self.placeholders => Ok(PLACEHOLDER.to_owned()),
             (None, None) => Err(Diagnostic::error(format!("the environment variable `{name}` is not set"))
                 .help(format!("set it, or write ${{{name}:-default}}; a literal `$` is written `$$`"))
                 .into()),
@@ -196,7 +212,7 @@ mod tests {
     fn resolved(value: &str, dir: Option<&Path>) -> Result<Scalar, String> {
         let text = format!("k:\n  a: {value}\n");
         let mut report = Report::new("a.yaml", text.clone());
-        let mut node = located::read(&text, &mut report).unwrap();
+        let mut node = located::read(&text, located::DEFINITION, &mut report).unwrap();
         substitute(&mut node, &environment(dir), &mut report);
         if report.has_errors() {
             return Err(report.render(Style::Line));
@@ -228,6 +244,16 @@ mod tests {
         ] {
             assert_eq!(resolved(written, None).unwrap().text, expected, "{written}");
         }
+    }
+
+    #[test]
+    fn a_placeholder_stands_only_for_what_is_not_set_and_has_no_default() {
+        let environment = environment(None).with_placeholders();
+        for (name, value) in [("NOPE", PLACEHOLDER), ("secret_values.x", PLACEHOLDER), ("A", "alpha"), ("B:-b", "b")] {
+            assert_eq!(value_of(name, &environment).unwrap().0, value, "{name}");
+        }
+        assert!(value_of("secret_values.x", &environment).unwrap().1, "it is masked as any secret");
+        assert!(value_of("secret_values.../x", &environment).is_err());
     }
 
     #[test]

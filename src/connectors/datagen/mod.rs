@@ -12,7 +12,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub use decoder::GeneratingDecoder;
+pub use decoder::{GeneratingDecoder, body};
 pub use options::{COLUMNS, TABLE};
 pub use source::DatagenSource;
 
@@ -39,4 +39,9 @@ fn check(endpoint: &Endpoint) -> Vec<Diagnostic> {
         found.push(Diagnostic::error(message).at(place).help("`rows-per-second` says how many rows there are"));
     }
     found
+}
+
+/// How many rows a checked source of this connector makes in all; `None`: it has no end.
+pub fn bound(endpoint: &Endpoint) -> Option<u64> {
+    fields::read(endpoint).0.rows
 }

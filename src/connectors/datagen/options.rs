@@ -28,16 +28,16 @@ pub static NUMBER_OF_ROWS: OptionSpec = OptionSpec::new(
 pub static SEED: OptionSpec = OptionSpec::new(
     "seed",
     OptionKind::Integer { min: i64::MIN, max: i64::MAX },
-    "Row n is a function of this, of n and of the definition alone, so a restart goes on with the very rows that would have followed. Not an option of the Flink connector.",
+    "Row n is a function of this, of n and of the definition alone, so a restart goes on with the very rows that would have followed.",
 )
-.default("0");
+.default("0").ours();
 /// What the clock shows at row 0.
 pub static BASE_TIME_MS: OptionSpec = OptionSpec::new(
     "base-time-ms",
     OptionKind::Integer { min: 0, max: LATEST_BASE_MS },
-    "The time of row 0 in milliseconds since 1970, UTC; that of row n is n / rows-per-second later. DATE, TIME and timestamps show it. Flink takes the clock, by which no row could be generated again. Not an option of the Flink connector.",
+    "The time of row 0 in milliseconds since 1970, UTC; that of row n is n / rows-per-second later. DATE, TIME and timestamps show it. Flink takes the clock, by which no row could be generated again.",
 )
-.default("1767225600000");
+.default("1767225600000").ours();
 
 /// All options, in the order in which they are documented.
 pub static TABLE: OptionTable =

@@ -2,7 +2,7 @@
 //!
 //! Rows are written to a staging folder inside the target, out of sight of its readers. `prepare` makes the file
 //! durable and hands out its name; `commit` renames it into the target, where it never changes again. One epoch
-//! makes one file, or none if it has no rows.
+//! makes one file, more if there is more than `sink.rolling-policy.file-size`, or none if it has no rows.
 //!
 //! ```text
 //! PATH/part-INCARNATION-GENERATION-EPOCH-PART.EXT               committed
@@ -21,7 +21,9 @@ mod tests;
 pub use sink::{FilesystemSink, fate, recover_at};
 
 use crate::{
-    definition::{ConnectorTables, FormatUse, OptionKind, OptionSpec, OptionTable, RoleTables, no_check},
+    definition::{
+        At, ConnectorTables, Diagnostic, Endpoint, FormatUse, OptionKind, OptionSpec, OptionTable, RoleTables,
+    },
     formats,
 };
 
@@ -29,14 +31,24 @@ use crate::{
 pub static PATH: OptionSpec = OptionSpec::new(
     "path",
     OptionKind::Path,
-    "The folder the files go to; created if it is not there. Files appear in it whole, one per checkpoint that has \
-     rows, and never change. What is not yet complete is kept in `.queuewarden` inside it, so readers must skip hidden \
+    "The folder the files go to; created if it is not there. Files appear in it whole, one or more per \
+     checkpoint that has rows, and never change. What is not yet complete is kept in `.queuewarden` inside it, so readers must skip hidden \
      folders.",
 )
-.required();
+.required()
+.example("out");
+
+/// How large a file becomes.
+pub static FILE_SIZE: OptionSpec = OptionSpec::new(
+    "sink.rolling-policy.file-size",
+    OptionKind::Size,
+    "A file that has reached this size is closed and another one begun, within one checkpoint too. It is looked at \
+     after each batch, so a file may be larger by one batch (see `batch.rows`).",
+)
+.default("128mb");
 
 /// The options.
-pub static TABLE: OptionTable = OptionTable { name: "filesystem", options: &[&PATH] };
+pub static TABLE: OptionTable = OptionTable { name: "filesystem", options: &[&PATH, &FILE_SIZE] };
 
 /// The connector's line in the table.
 pub static TABLES: ConnectorTables = ConnectorTables {
@@ -47,6 +59,14 @@ pub static TABLES: ConnectorTables = ConnectorTables {
         columns: None,
         format: FormatUse::Required(formats::NAMES),
         metadata: &[],
-        check: no_check,
+        check,
     }),
 };
+
+fn check(endpoint: &Endpoint) -> Vec<Diagnostic> {
+    if endpoint.options.size(&FILE_SIZE) > 0 {
+        return Vec::new();
+    }
+    let none = Diagnostic::error(format!("`{}` is 0: no file could hold a row", FILE_SIZE.name));
+    vec![none.at(endpoint.at(At::Option(&FILE_SIZE))).expected("a size above 0, such as `128mb`")]
+}

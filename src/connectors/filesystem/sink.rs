@@ -1,6 +1,7 @@
 //! The sink itself: encodes on the pipeline's thread, does everything else where blocking is allowed.
 
 use std::{
+    collections::VecDeque,
     fs::File,
     io,
     os::unix::fs::FileExt,
@@ -31,6 +32,7 @@ pub struct FilesystemSink {
     target: PathBuf,
     context: SinkContext,
     encoder: Box<dyn Encoder>,
+    file_size: u64,
     writer: State,
 }
 
@@ -43,7 +45,7 @@ enum State {
     Lent,
 }
 
-/// The file of the open epoch.
+/// The files of the open epoch.
 struct Writer {
     target: PathBuf,
     staging: PathBuf,
@@ -52,6 +54,12 @@ struct Writer {
     /// Encoded, but not yet in the file.
     buffer: Vec<u8>,
     file: Option<OpenFile>,
+    /// At which size the file is closed, in bytes.
+    file_size: u64,
+    /// Closed at that size, and durable but for their names, which come with the epoch; in order.
+    full: VecDeque<OpenFile>,
+    /// The names they have got. Something is in here between calls only after a `prepare` that is to be retried.
+    named: Vec<String>,
     /// Files begun so far.
     begun: u64,
     _lock: FolderLock,
@@ -64,11 +72,19 @@ struct OpenFile {
     length: u64,
 }
 
+impl OpenFile {
+    /// Cuts off what a failed write left, and makes the rest durable.
+    fn settle(&self) -> Result<(), Fault> {
+        self.file.set_len(self.length).map_err(|error| fault("cut", &self.path, error))?;
+        sync(&self.file, &self.path)
+    }
+}
+
 impl FilesystemSink {
-    /// A sink that writes to the folder `path`, which must be absolute. Nothing is touched before
-    /// [`Sink::recover`].
-    pub fn new(path: PathBuf, encoder: Box<dyn Encoder>, context: SinkContext) -> Self {
-        Self { target: path, context, encoder, writer: State::New }
+    /// A sink that writes to the folder `path`, which must be absolute, files of about `file_size` bytes. Nothing is
+    /// touched before [`Sink::recover`].
+    pub fn new(path: PathBuf, encoder: Box<dyn Encoder>, file_size: u64, context: SinkContext) -> Self {
+        Self { target: path, context, encoder, file_size, writer: State::New }
     }
 
     fn lend(&mut self) -> Result<Box<Writer>, Fault> {
@@ -147,13 +163,14 @@ impl Sink for FilesystemSink {
         }
         let (target, context) = (self.target.clone(), self.context.clone());
         let (tokens, extension) = (of(&self.identity(), tokens)?, self.encoder.extension());
+        let file_size = self.file_size;
         let writer = blocking(move || {
             // Before the folders are made: their absence would say that a disk is missing.
             tokens.iter().try_for_each(commit)?;
             prepare_folders(&target, &context.pipeline)?;
             let lock = FolderLock::take(&target, &context)?;
             discard(&target, &tokens, &context)?;
-            Ok(Box::new(Writer::new(target, context, extension, lock)))
+            Ok(Box::new(Writer::new(target, context, extension, file_size, lock)))
         });
         self.writer = State::Ready(writer.await?);
         Ok(())
@@ -163,9 +180,9 @@ impl Sink for FilesystemSink {
         let mut writer = self.lend()?;
         let before = writer.buffer.len();
         let rejects = self.encoder.encode(rows, &mut writer.buffer);
-        if writer.buffer.len() >= PIECE_BYTES {
+        if writer.buffer.len() >= PIECE_BYTES || writer.is_full() {
             let (returned, result) = blocking(move || {
-                let result = writer.drain();
+                let result = writer.drain().and_then(|()| writer.roll());
                 Ok((writer, result))
             })
             .await?;
@@ -192,13 +209,11 @@ impl Sink for FilesystemSink {
             Err(fault) => return Err(self.failed(writer, fault)),
         };
         self.writer = State::Ready(writer);
-        match prepared {
-            Some(name) => {
-                let staged = Staged { pipeline: self.context.pipeline.to_string(), files: vec![name] };
-                staged.to_token(self.identity()).map(Some)
-            }
-            None => Ok(None),
+        if prepared.is_empty() {
+            return Ok(None);
         }
+        let staged = Staged { pipeline: self.context.pipeline.to_string(), files: prepared };
+        staged.to_token(self.identity()).map(Some)
     }
 
     async fn commit(&mut self, token: &Token) -> Result<(), Fault> {
@@ -209,10 +224,34 @@ impl Sink for FilesystemSink {
 
 /// Blocks, all of it.
 impl Writer {
-    fn new(target: PathBuf, context: SinkContext, extension: &'static str, lock: FolderLock) -> Self {
+    fn new(target: PathBuf, context: SinkContext, extension: &'static str, file_size: u64, lock: FolderLock) -> Self {
         let staging = staging(&target, &context.pipeline);
         let buffer = Vec::with_capacity(2 * PIECE_BYTES);
-        Self { target, staging, context, extension, buffer, file: None, begun: 0, _lock: lock }
+        let (full, named) = (VecDeque::new(), Vec::new());
+        Self { target, staging, context, extension, buffer, file: None, file_size, full, named, begun: 0, _lock: lock }
+    }
+
+    /// Whether the file, with what is waiting for it, is as large as one may become.
+    fn is_full(&self) -> bool {
+        let waiting = self.buffer.len() as u64;
+        waiting > 0 && self.file.as_ref().map_or(0, |open| open.length) + waiting >= self.file_size
+    }
+
+    /// Closes the file if it is as large as one may become. It is synced now, so that a checkpoint does not have to
+    /// wait for all of them at once.
+    fn roll(&mut self) -> Result<(), Fault> {
+        let Some(open) = self.file.take_if(|open| open.length >= self.file_size) else { return Ok(()) };
+        match open.settle() {
+            // What is in it is written, so nobody may bring it again: the next batch closes the file.
+            Err(fault) if fault.mend == Mend::Retry => {
+                self.file = Some(open);
+                Ok(())
+            }
+            settled => {
+                self.full.push_back(open);
+                settled
+            }
+        }
     }
 
     /// Moves the buffer into the file. After a failure that a retry can mend nothing is lost and nothing is twice:
@@ -248,20 +287,31 @@ impl Writer {
         }
     }
 
-    /// Makes the open file durable under the name it keeps, which is answered; `None` if there were no rows.
-    fn prepare(&mut self, epoch: Epoch) -> Result<Option<String>, Fault> {
+    /// Makes the files of the epoch durable under the names they keep, which are answered; none if there were no
+    /// rows. After a failure that a retry can mend the next attempt goes on where this one ended.
+    fn prepare(&mut self, epoch: Epoch) -> Result<Vec<String>, Fault> {
         fail_point!("fs.before_prepare");
         self.drain()?;
-        let Some(open) = &self.file else { return Ok(None) };
-        open.file.set_len(open.length).map_err(|error| fault("cut", &open.path, error))?;
-        sync(&open.file, &open.path)?;
-        let name = self.free_name(epoch)?;
-        let path = self.staging.join(&name);
-        std::fs::rename(&open.path, &path).map_err(|error| fault("rename", &open.path, error))?;
+        if let Some(open) = &self.file {
+            open.settle()?;
+        }
+        self.full.extend(self.file.take());
+        while let Some(open) = self.full.front() {
+            let name = self.free_name(epoch)?;
+            let path = self.staging.join(&name);
+            std::fs::rename(&open.path, &path).map_err(|error| fault("rename", &open.path, error))?;
+            self.named.push(name);
+            self.full.pop_front();
+            if !self.full.is_empty() {
+                fail_point!("fs.between_prepares");
+            }
+        }
+        if self.named.is_empty() {
+            return Ok(Vec::new());
+        }
         sync_dir(&self.staging)?;
-        self.file = None;
         fail_point!("fs.after_prepare");
-        Ok(Some(name))
+        Ok(std::mem::take(&mut self.named))
     }
 
     /// A name that is neither staged nor in the target: pipelines that wrote here under another name, and a state
@@ -272,7 +322,7 @@ impl Writer {
             Err(error) => Err(fault("look at", path, error)),
             Ok(_) => Ok(false),
         };
-        let mut part = 0;
+        let mut part = self.named.len() as u64;
         loop {
             let name = part_name(&self.context, epoch, part, self.extension);
             if is_free(&self.staging.join(&name))? && is_free(&self.target.join(&name))? {
@@ -321,7 +371,7 @@ mod tests {
             incarnation: "0123456789abcdef".to_owned(),
             generation: Generation(1),
         };
-        let mut sink = FilesystemSink::new(dir.path().to_owned(), Box::new(FirstText), context);
+        let mut sink = FilesystemSink::new(dir.path().to_owned(), Box::new(FirstText), u64::MAX, context);
         sink.recover(&[]).await.unwrap();
         let row = |text: &str| {
             RecordBatch::try_from_iter([("t", Arc::new(StringArray::from(vec![text])) as ArrayRef)]).unwrap()

@@ -48,7 +48,7 @@ fn context(pipeline: &str, generation: u64) -> SinkContext {
 }
 
 fn sink_of(target: &Path, pipeline: &str, generation: u64) -> FilesystemSink {
-    FilesystemSink::new(target.to_owned(), Box::new(Lines), context(pipeline, generation))
+    FilesystemSink::new(target.to_owned(), Box::new(Lines), 64 << 20, context(pipeline, generation))
 }
 
 async fn recovered(target: &Path, generation: u64, tokens: &[Token]) -> FilesystemSink {
@@ -357,4 +357,44 @@ async fn after_what_no_retry_can_mend_nothing_more_is_written() {
     fs::rename(dir.path().join("gone"), staging(dir.path())).unwrap();
     assert_eq!(sink.write(&rows(&["x"])).await.unwrap_err().mend, Mend::Restart);
     assert!(sink.prepare(Epoch(1)).await.is_err());
+}
+
+#[tokio::test]
+async fn an_epoch_larger_than_the_file_size_makes_several_files_that_are_committed_together() {
+    let dir = TempDir::new().unwrap();
+    let mut sink = FilesystemSink::new(dir.path().to_owned(), Box::new(Lines), 4, context("a", 1));
+    sink.recover(&[]).await.unwrap();
+    for texts in [&["a"][..], &["b"], &["c", "d", "e"], &["f"]] {
+        write(&mut sink, texts).await;
+    }
+    let token = prepare(&mut sink, 1).await;
+    assert_eq!(names(dir.path()), [""; 0], "nothing is seen before the commit");
+    let name = |part: u64| format!("part-{INCARNATION}-1-1-{part}.txt");
+    assert_eq!(names(&staging(dir.path())), [name(0), name(1), name(2)]);
+    sink.commit(&token).await.unwrap();
+    let files: Vec<_> = names(dir.path()).iter().map(|n| fs::read_to_string(dir.path().join(n)).unwrap()).collect();
+    assert_eq!(files, ["a\nb\n", "c\nd\ne\n", "f\n"]);
+    write(&mut sink, &["g"]).await;
+    let token = prepare(&mut sink, 2).await;
+    sink.commit(&token).await.unwrap();
+    assert_eq!(fs::read_to_string(dir.path().join(part(1, 2))).unwrap(), "g\n", "an epoch begins files of its own");
+}
+
+#[tokio::test]
+async fn files_of_which_only_some_were_committed_are_committed_by_the_next_generation() {
+    let dir = TempDir::new().unwrap();
+    let mut sink = FilesystemSink::new(dir.path().to_owned(), Box::new(Lines), 1, context("a", 1));
+    sink.recover(&[]).await.unwrap();
+    for text in ["a", "b", "c"] {
+        write(&mut sink, &[text]).await;
+    }
+    let token = prepare(&mut sink, 1).await;
+    drop(sink);
+    let second = format!("part-{INCARNATION}-1-1-1.txt");
+    fs::rename(staging(dir.path()).join(&second), dir.path().join(&second)).unwrap();
+    assert!(matches!(fate(&token).unwrap(), Fate::Waiting(_)), "two of three wait");
+    let _next = recovered(dir.path(), 2, std::slice::from_ref(&token)).await;
+    assert_eq!(names(dir.path()).len(), 3);
+    assert_eq!(names(&staging(dir.path())), [""; 0]);
+    assert_eq!(fate(&token).unwrap(), Fate::Committed);
 }

@@ -13,29 +13,35 @@ pub static ENDPOINT: OptionSpec = OptionSpec::new(
     OptionKind::Url,
     "Address of the service, such as http://{account-id}.mns.{region}.aliyuncs.com.",
 )
-.required();
+.required()
+.example("http://127.0.0.1:9871");
 /// The queue's region.
 pub static REGION: OptionSpec = OptionSpec::new(
     "region",
     OptionKind::Text,
     "Region of the queue, such as cn-hangzhou. Requests do not carry it; one that contradicts the endpoint is warned of.",
 )
-.required();
+.required()
+.example("cn-hangzhou");
 /// The queue.
-pub static QUEUE_NAME: OptionSpec = OptionSpec::new("queueName", OptionKind::Text, "Name of the queue.").required();
+pub static QUEUE_NAME: OptionSpec =
+    OptionSpec::new("queueName", OptionKind::Text, "Name of the queue.").required().example("orders");
 /// The access key's id.
-pub static ACCESS_KEY_ID: OptionSpec =
-    OptionSpec::new("accessKeyId", OptionKind::Text, "Id of the access key.").required();
+pub static ACCESS_KEY_ID: OptionSpec = OptionSpec::new("accessKeyId", OptionKind::Text, "Id of the access key.")
+    .required()
+    .example("${MNS_ACCESS_KEY_ID}");
 /// The access key's secret.
 pub static ACCESS_KEY_SECRET: OptionSpec =
-    OptionSpec::new("accessKeySecret", OptionKind::Text, "Secret of the access key.").required().secret();
+    OptionSpec::new("accessKeySecret", OptionKind::Text, "Secret of the access key.")
+        .required()
+        .secret()
+        .example("${MNS_ACCESS_KEY_SECRET}");
 /// A session token.
-pub static SECURITY_TOKEN: OptionSpec = OptionSpec::new(
-    "securityToken",
-    OptionKind::Text,
-    "Session token of a temporary access key (STS). Not an option of the Flink connector.",
-)
-.secret();
+pub static SECURITY_TOKEN: OptionSpec =
+    OptionSpec::new("securityToken", OptionKind::Text, "Session token of a temporary access key (STS).")
+        .secret()
+        .example("${MNS_SECURITY_TOKEN}")
+        .ours();
 /// Messages per receive.
 pub static BATCH_SIZE: OptionSpec = OptionSpec::new(
     "batchSize",
@@ -61,9 +67,10 @@ pub static MESSAGE_TYPE: OptionSpec = OptionSpec::new(
 pub static OSS_EVENTS: OptionSpec = OptionSpec::new(
     "oss.events",
     OptionKind::Choice { values: &["first", "all"], any_case: true },
-    "Which events of a notification become rows, with messageType: OSS. first: the first, as in Flink; further ones are counted in queuewarden_decode_unread_total. all: each becomes a row of its own. Not an option of the Flink connector.",
+    "Which events of a notification become rows, with messageType: OSS. first: the first, as in Flink; further ones are counted in queuewarden_decode_unread_total. all: each becomes a row of its own.",
 )
-.default("first");
+.default("first")
+.ours();
 /// Retries of a delete.
 pub static DELETE_MAX_RETRIES: OptionSpec = OptionSpec::new(
     "deleteMaxRetries",
@@ -85,30 +92,32 @@ pub static START_TIME_MS: OptionSpec = OptionSpec::new(
 pub static RECEIVE_CONCURRENCY: OptionSpec = OptionSpec::new(
     "receive.concurrency",
     OptionKind::Integer { min: 1, max: 64 },
-    "How many receives are under way at once. More is faster on a connection with a long round trip; too many waiting on an empty queue are answered at once by the service, and billed. Not an option of the Flink connector.",
+    "How many receives are under way at once. More is faster on a connection with a long round trip; too many waiting on an empty queue are answered at once by the service, and billed.",
 )
-.default("1");
+.default("1").ours();
 /// How bodies are encoded.
 pub static BODY_ENCODING: OptionSpec = OptionSpec::new(
     "bodyEncoding",
     OptionKind::Choice { values: &["auto", "base64", "plain"], any_case: true },
-    "Whether senders encode bodies in base64, as most of Alibaba's SDKs do by default; nothing on the wire tells. auto: a body is decoded if all of it is base64 and what comes out looks like the format: for json a JSON text, for csv and raw a printable text, for parquet and orc their first bytes, for avro anything. Short plain words of csv and raw, such as `bGln`, can be mistaken: say base64 or plain where they occur. Not an option of the Flink connector.",
+    "Whether senders encode bodies in base64, as most of Alibaba's SDKs do by default; nothing on the wire tells. auto: a body is decoded if all of it is base64 and what comes out looks like the format: for json a JSON text, for csv and raw a printable text, for parquet and orc their first bytes, for avro anything. Short plain words of csv and raw, such as `bGln`, can be mistaken: say base64 or plain where they occur.",
 )
-.default("auto");
+.default("auto")
+.ours();
 /// Whether bodies come in a topic's envelope.
 pub static TOPIC_ENVELOPE: OptionSpec = OptionSpec::new(
     "topicEnvelope",
     OptionKind::Choice { values: &["auto", "none", "xml", "json"], any_case: true },
-    "Whether bodies are wrapped in the envelope in which a topic delivers to a queue, by its subscription's NotifyContentFormat: XML, JSON or SIMPLIFIED, which is none. Its Message goes to the format, decoded by bodyEncoding. auto: a body is opened if it is a JSON object, or an XML element Notification, of exactly the fields TopicOwner, TopicName, Subscriber, SubscriptionName, MessageId, Message, MessageMD5, PublishTime and perhaps MessageTag, each a text and there once. none: never. xml, json: every body is one, whatever further fields it has, and one that is not is broken. Not an option of the Flink connector.",
+    "Whether bodies are wrapped in the envelope in which a topic delivers to a queue, by its subscription's NotifyContentFormat: XML, JSON or SIMPLIFIED, which is none. Its Message goes to the format, decoded by bodyEncoding. auto: a body is opened if it is a JSON object, or an XML element Notification, of exactly the fields TopicOwner, TopicName, Subscriber, SubscriptionName, MessageId, Message, MessageMD5, PublishTime and perhaps MessageTag, each a text and there once. none: never. xml, json: every body is one, whatever further fields it has, and one that is not is broken.",
 )
-.default("auto");
+.default("auto")
+.ours();
 /// Whether visibility is extended.
 pub static VISIBILITY_EXTENSION: OptionSpec = OptionSpec::new(
     "visibility.extension",
     OptionKind::Boolean,
-    "Whether messages are kept invisible for longer when a checkpoint takes longer than the queue's visibility timeout. false: they are delivered again, recognised and deleted with their new receipt. Not an option of the Flink connector.",
+    "Whether messages are kept invisible for longer when a checkpoint takes longer than the queue's visibility timeout. false: they are delivered again, recognised and deleted with their new receipt.",
 )
-.default("true");
+.default("true").ours();
 
 /// All options, in the order in which they are documented.
 pub static TABLE: OptionTable = OptionTable {

@@ -14,7 +14,8 @@ pub static LINE_DELIMITER: OptionSpec = OptionSpec::new(
      CR and CRLF alike. An empty line is no row, unless there is only one column. Without it a body is one row, and \
      something after its line end is an error. When written: LF without it. Tencent's cmq has it; Flink had it up to \
      1.11, and has read one row a body ever since.",
-);
+)
+.example("\\n");
 
 /// `csv.disable-quote-character`
 pub static DISABLE_QUOTE_CHARACTER: OptionSpec = OptionSpec::new(
@@ -30,7 +31,8 @@ pub static QUOTE_CHARACTER: OptionSpec = OptionSpec::new(
     "csv.quote-character",
     OptionKind::Character,
     "What encloses a field that holds delimiters, line ends or quotes; a quote inside is doubled. Default: `\"`.",
-);
+)
+.example("\"");
 
 /// `csv.allow-comments`
 pub static ALLOW_COMMENTS: OptionSpec = OptionSpec::new(
@@ -66,7 +68,8 @@ pub static ESCAPE_CHARACTER: OptionSpec = OptionSpec::new(
     OptionKind::Character,
     "What takes its meaning from the character after it, inside and outside quotes; `n`, `r`, `t` and `0` after it \
      stand for LF, CR, tab and NUL.",
-);
+)
+.example("\\");
 
 /// `csv.null-literal`
 pub static NULL_LITERAL: OptionSpec = OptionSpec::new(
@@ -75,7 +78,8 @@ pub static NULL_LITERAL: OptionSpec = OptionSpec::new(
     "What null is read from and written as, in any column and inside ARRAY and ROW; a quoted field counts too. The \
      empty text makes every empty field null. Without it nothing is read as null, and null is written as an empty \
      field.",
-);
+)
+.example("NULL");
 
 /// `csv.write-bigdecimal-in-scientific-notation`
 pub static SCIENTIFIC_DECIMALS: OptionSpec = OptionSpec::new(

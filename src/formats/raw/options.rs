@@ -27,7 +27,8 @@ pub static LINE_DELIMITER: OptionSpec = OptionSpec::new(
     "What ends a row, for a column of text; `\\n`, `\\r\\n` and `\\u0001` are understood. When read: a body is split \
      into rows at each; one at the end ends the last row. Without it a body is one row. When written: LF without it. \
      Flink has it since 2.1.",
-);
+)
+.example("\\n");
 
 /// All of them.
 pub static TABLE: OptionTable = OptionTable { name: "raw", options: &[&CHARSET, &ENDIANNESS, &LINE_DELIMITER] };

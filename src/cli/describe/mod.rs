@@ -1,0 +1,152 @@
+//! `queuewarden describe`: what connectors, formats and the other sections of a definition take.
+//!
+//! Everything comes from the option tables, which also check definitions; the README's tables come from here.
+
+mod json;
+pub mod markdown;
+mod text;
+
+use std::io::{self, Write};
+
+use clap::{Args, ValueEnum};
+
+use super::{Exit, failed};
+use crate::{
+    connectors::REGISTRY,
+    definition::{ConnectorTables, FormatTables, FormatUse, OptionTable, Role, RoleTables, sections},
+    model::nearest,
+};
+
+/// Arguments of `describe`.
+#[derive(Debug, Args)]
+pub struct DescribeArgs {
+    /// A connector, a format, or a section of a definition such as `checkpoint` [default: all of them]
+    name: Option<String>,
+    /// How to write it
+    #[arg(long, value_enum, default_value_t = As::Text)]
+    format: As,
+}
+
+/// How to write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum As {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+    /// As in the README.
+    Markdown,
+}
+
+/// What can be described.
+#[derive(Debug, Clone, Copy)]
+enum Subject {
+    Connector(&'static ConnectorTables),
+    Format(&'static FormatTables),
+    /// Of a definition, but neither source nor sink.
+    Section(&'static OptionTable),
+}
+
+impl Subject {
+    fn all() -> impl Iterator<Item = Self> {
+        let connectors = REGISTRY.connectors.iter().copied().map(Self::Connector);
+        let formats = REGISTRY.formats.iter().copied().map(Self::Format);
+        connectors.chain(formats).chain(general_sections().map(Self::Section))
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Connector(connector) => connector.name,
+            Self::Format(format) => format.name,
+            Self::Section(table) => table.name,
+        }
+    }
+}
+
+fn general_sections() -> impl Iterator<Item = &'static OptionTable> {
+    [&sections::TOP, &sections::SOURCE].into_iter().chain(sections::SECTIONS)
+}
+
+/// What a connector can be.
+fn roles(connector: &'static ConnectorTables) -> impl Iterator<Item = (Role, &'static RoleTables)> {
+    [Role::Source, Role::Sink].into_iter().filter_map(move |role| Some((role, role.of(connector)?)))
+}
+
+/// Whether and which format, in words; `None`: it has none.
+fn format_use(tables: &RoleTables) -> Option<String> {
+    let names: Vec<_> = tables.format.choices().iter().map(|name| format!("`{name}`")).collect();
+    match (tables.format, names.first()) {
+        (FormatUse::Required(_), _) => Some(format!("needs a format: {}", names.join(", "))),
+        (FormatUse::Defaulted(_), Some(first)) => {
+            Some(format!("may have a format: {}; {first} if none is given", names.join(", ")))
+        }
+        _ => None,
+    }
+}
+
+/// Writes it to stdout.
+pub fn run(args: &DescribeArgs) -> Exit {
+    let subjects: Vec<Subject> = match &args.name {
+        None => Subject::all().collect(),
+        Some(name) => match Subject::all().find(|subject| subject.name() == name) {
+            Some(subject) => vec![subject],
+            None => return unknown(name),
+        },
+    };
+    let text = match args.format {
+        As::Text => text::all(&subjects),
+        As::Markdown => markdown::all(&subjects),
+        As::Json => json::all(&subjects, args.name.is_some()),
+    };
+    match io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => Exit::Done,
+        // Who has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
+        Err(error) => failed("stdout cannot be written to", &error),
+    }
+}
+
+fn unknown(name: &str) -> Exit {
+    let list =
+        |names: &mut dyn Iterator<Item = &str>| names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    eprintln!("error: there is nothing called `{}` to describe", name.escape_debug());
+    match nearest(name, Subject::all().map(Subject::name)) {
+        Some(near) => eprintln!("  did you mean `{near}`?"),
+        None => {
+            eprintln!("  connectors: {}", list(&mut REGISTRY.connectors.iter().map(|connector| connector.name)));
+            eprintln!("  formats: {}", list(&mut REGISTRY.formats.iter().map(|format| format.name)));
+            eprintln!("  sections: {}", list(&mut general_sections().map(|table| table.name)));
+        }
+    }
+    Exit::NoInput
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_name_stands_for_one_thing_only() {
+        let names: Vec<_> = Subject::all().map(Subject::name).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{names:?}");
+    }
+
+    #[test]
+    fn every_option_of_every_table_is_in_every_rendering() {
+        let all: Vec<_> = Subject::all().collect();
+        let (text, markdown, json) = (text::all(&all), markdown::all(&all), json::all(&all, false));
+        let tables = REGISTRY.connectors.iter().flat_map(|connector| roles(connector)).map(|(_, role)| role);
+        let of_connectors = tables.flat_map(|role| std::iter::once(role.options).chain(role.columns));
+        let tables =
+            of_connectors.chain(REGISTRY.formats.iter().map(|format| format.options)).chain(general_sections());
+        for option in tables.flat_map(|table| table.options) {
+            for rendering in [&text, &markdown, &json] {
+                assert!(rendering.contains(option.name), "{}", option.name);
+            }
+            assert!(markdown.contains(&option.doc.replace('|', "\\|")), "{}", option.name);
+        }
+        assert!(serde_json::from_str::<serde_json::Value>(&json).is_ok());
+    }
+}
