@@ -1,7 +1,7 @@
 # make demo    everything at once, to look at (a debug build: about three minutes on two cores the first time)
 # make test    all tests; sets up the SDKs they drive (Python virtual environment, npm packages)
 # make lint    rustfmt and clippy
-# make flink   runs the known cases of csv and raw on real Flink (needs a JDK; fetches 230 MB the first time)
+# make flink   runs the known cases of json, csv and raw on real Flink (needs a JDK; fetches 230 MB the first time)
 # make bench   speed, as ratios to a baseline measured in the same run
 
 CARGO ?= cargo

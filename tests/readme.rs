@@ -170,3 +170,25 @@ fn every_environment_variable_that_is_named_is_read() {
         }
     }
 }
+
+#[test]
+fn the_readme_counts_the_cases_of_flink_as_they_are() {
+    let (mut all, mut differing) = (0, 0);
+    for format in ["json", "csv", "raw"] {
+        let file = root().join(format!("tests/fixtures/flink-cases/{format}.json"));
+        let file: serde_json::Value = serde_json::from_slice(&fs::read(file).expect("cases")).expect("JSON");
+        for case in file["groups"].as_array().unwrap().iter().flat_map(|group| group["cases"].as_array().unwrap()) {
+            all += 1;
+            differing += usize::from(!case["here"].is_null());
+        }
+    }
+    let readme = readme();
+    let agreeing = all - differing;
+    for told in [
+        format!("holds {all} cases"),
+        format!("{all} of {all} come out as the files say"),
+        format!("here {agreeing} agree with Flink, and {differing} differ as listed"),
+    ] {
+        assert!(readme.contains(&told), "the README does not say: {told}");
+    }
+}

@@ -62,10 +62,11 @@ pub(super) fn parse_time_of_day(text: &[u8]) -> Option<i32> {
     i32::try_from(seconds * 1000 + nanos / 1_000_000).ok()
 }
 
-/// A `HH:mm:ss[.fraction]`, in milliseconds since midnight; the fraction is dropped, as Flink does.
+/// A `HH:mm:ss[.fraction]`, in milliseconds since midnight; the fraction is dropped, as Flink does, and the end of
+/// the day is midnight.
 pub(super) fn parse_time(text: &[u8]) -> Option<i32> {
     let (seconds, _) = parse_clock(text, true)?;
-    i32::try_from(seconds * 1000).ok()
+    i32::try_from(seconds % 86_400 * 1000).ok()
 }
 
 /// A timestamp, in the unit since the epoch; digits finer than the unit are cut off. With `zoned`, a `Z` must be
@@ -75,7 +76,7 @@ pub(super) fn parse_timestamp(text: &[u8], standard: Standard, zoned: bool, unit
     let (date, rest) = text.split_at_checked(10)?;
     let clock = match (standard, rest.split_first()?) {
         (Standard::Sql, (b' ', clock)) => parse_clock(clock, true)?,
-        (Standard::Iso, (b'T', clock)) => parse_clock(clock, false)?,
+        (Standard::Iso, (b'T' | b't', clock)) => parse_clock(clock, false)?,
         _ => return None,
     };
     let (seconds, nanos) = clock;
@@ -86,24 +87,27 @@ pub(super) fn parse_timestamp(text: &[u8], standard: Standard, zoned: bool, unit
     i64::try_from(whole).ok()
 }
 
-/// `HH:mm[:ss[.f]]`: seconds since midnight and nanoseconds.
-fn parse_clock(text: &[u8], seconds_required: bool) -> Option<(u32, u32)> {
+/// `HH:mm[:ss[.f]]`: seconds since midnight and nanoseconds. Where SQL is meant, seconds are mandatory, and the end of
+/// the day may be written as 24:00:00.
+fn parse_clock(text: &[u8], sql: bool) -> Option<(u32, u32)> {
     let (hour, minute, rest) = match text {
         [h1, h2, b':', m1, m2, rest @ ..] => (two(*h1, *h2)?, two(*m1, *m2)?, rest),
         _ => return None,
     };
     let (second, nanos) = match rest {
-        [] if !seconds_required => (0, 0),
+        [] if !sql => (0, 0),
         [b':', s1, s2] => (two(*s1, *s2)?, 0),
         [b':', s1, s2, b'.', fraction @ ..] => (two(*s1, *s2)?, parse_fraction(fraction)?),
         _ => return None,
     };
-    (hour < 24 && minute < 60 && second < 60).then_some((hour * 3600 + minute * 60 + second, nanos))
+    let in_day = hour < 24 && minute < 60 && second < 60;
+    let end_of_day = sql && (hour, minute, second, nanos) == (24, 0, 0, 0);
+    (in_day || end_of_day).then_some((hour * 3600 + minute * 60 + second, nanos))
 }
 
-/// 1 to 9 digits after the point, in nanoseconds.
+/// Up to 9 digits after the point, in nanoseconds. None at all are enough for Java, and so here.
 fn parse_fraction(digits: &[u8]) -> Option<u32> {
-    if digits.is_empty() || digits.len() > 9 {
+    if digits.len() > 9 {
         return None;
     }
     let mut nanos = 0;
@@ -202,9 +206,19 @@ mod tests {
         }
         assert_eq!(parse_time(b"12:34:56"), Some(45_296_000));
         assert_eq!(parse_time(b"12:34:56.789"), Some(45_296_000), "the fraction is dropped");
-        for wrong in ["12:34", "24:00:00", "12:60:00", "12:34:60", "1:2:3", "12:34:56.", "12:34:56.1234567890"] {
+        for wrong in ["12:34", "24:00:01", "12:60:00", "12:34:60", "1:2:3", "12:34:56.a", "12:34:56.1234567890"] {
             assert_eq!(parse_time(wrong.as_bytes()), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_end_of_a_day_is_the_beginning_of_the_next() {
+        assert_eq!(parse_time(b"24:00:00"), Some(0));
+        assert_eq!(parse_time_of_day(b"24:00:00"), None);
+        let read = |text: &str, standard| parse_timestamp(text.as_bytes(), standard, false, Micros);
+        assert_eq!(read("1970-01-01 24:00:00.0", Sql), Some(86_400_000_000));
+        assert_eq!(read("1970-01-01 24:00:00.1", Sql), None);
+        assert_eq!(read("1970-01-01T24:00:00", Iso), None);
     }
 
     #[test]

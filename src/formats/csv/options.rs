@@ -86,7 +86,8 @@ pub static SCIENTIFIC_DECIMALS: OptionSpec = OptionSpec::new(
     "csv.write-bigdecimal-in-scientific-notation",
     OptionKind::Boolean,
     "Whether decimals may be written with an exponent: `1E+5` rather than `100000`, `2.7E-8` rather than \
-     `0.000000027`.",
+     `0.000000027`. Flink heeds it in messages only, where it writes plainly unless it is given; its sink of files \
+     always writes an exponent.",
 )
 .default("true");
 

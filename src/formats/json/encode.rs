@@ -318,20 +318,32 @@ mod tests {
     use arrow_array::Int32Array;
 
     use super::*;
+    use crate::formats::flink_cases::{JSON, groups, options, schema};
 
     /// Through the map's parts, since Arrow makes no map with a null key.
     #[test]
-    fn a_null_map_key_fails_its_row_or_is_dropped_or_named() {
-        let keys = StringArray::from(vec![Some("a"), None, Some("b")]);
-        let values: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
-        let values = ColumnWriter::new(&LogicalType::Int, &values).unwrap();
-        let written = |null_key| {
-            let settings = Settings { standard: Standard::Sql, plain_decimals: false, ignore_nulls: false, null_key };
-            let mut out = Vec::new();
-            write_map(&keys, &values, 0..3, &settings, &mut out).map(|()| String::from_utf8(out).unwrap())
-        };
-        assert!(written(NullKey::Fail).unwrap_err().contains("json.map-null-key.mode is FAIL"));
-        assert_eq!(written(NullKey::Drop).unwrap(), r#"{"a":1,"b":3}"#);
-        assert_eq!(written(NullKey::Literal("none".into())).unwrap(), r#"{"a":1,"none":2,"b":3}"#);
+    fn a_null_map_key_is_treated_as_flink_does() {
+        let mut modes = 0;
+        for group in groups(JSON) {
+            let Some(entries) = group["cases"][0]["entries"].as_array() else { continue };
+            modes += 1;
+            let keys: StringArray = entries.iter().map(|entry| entry[0].as_str()).collect();
+            let values = entries.iter().map(|entry| i32::try_from(entry[1].as_i64().unwrap()).unwrap());
+            let values: ArrayRef = Arc::new(values.collect::<Int32Array>());
+            let values = ColumnWriter::new(&LogicalType::Int, &values).unwrap();
+            let given = group["options"].as_object().into_iter().flatten();
+            let given: Vec<_> = given.map(|(name, value)| (name.as_str(), value.as_str().unwrap())).collect();
+            let encoder = Encoder::new(&schema(&["m MAP<STRING, INT>"]), &options("json", &given)).unwrap();
+            let mut out = b"{\"m\":".to_vec();
+            let expected = group["cases"][0]["written"].as_str().unwrap();
+            match write_map(&keys, &values, 0..entries.len(), &encoder.settings, &mut out) {
+                Ok(()) => assert_eq!(String::from_utf8(out).unwrap() + "}", expected),
+                Err(reason) => {
+                    assert_eq!(reason, "a null key in a MAP (json.map-null-key.mode is FAIL)");
+                    assert_eq!(expected, "error");
+                }
+            }
+        }
+        assert!(modes >= 5, "{modes}");
     }
 }

@@ -17,7 +17,7 @@ mod value;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
-mod worked_cases;
+mod tests;
 #[cfg(test)]
 mod written;
 

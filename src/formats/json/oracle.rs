@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Decoder, Encoder,
     options::*,
-    worked_cases::{nullable, options, row, schema},
+    tests::{nullable, options, row, schema},
 };
 use crate::{
     definition::Options,

@@ -104,7 +104,8 @@ fn append<'a>(
         Kind::Timestamp { zoned, unit } if literal => {
             time::parse_timestamp(content.as_bytes(), context.settings.standard, *zoned, *unit).map(Scalar::Int64)
         }
-        Kind::Decimal { precision, scale } => match number::decimal(content, *precision, *scale) {
+        // Only a string can have blanks around the number.
+        Kind::Decimal { precision, scale } => match number::decimal(number::trim(content), *precision, *scale) {
             Decimal::Value(value) => Some(Scalar::Int128(value)),
             Decimal::Invalid => None,
             Decimal::TooLarge => {

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, TimestampMicrosecondArray};
 use super::{
     Decoder, Encoder,
     options::*,
-    worked_cases::{nullable, options, row, schema},
+    tests::{nullable, options, row, schema},
 };
 use crate::{
     definition::Options,
