@@ -6,6 +6,10 @@
 //! for each other in ways that change from run to run. It answers at once, which no service does. So with several
 //! calls under way the loop is bound by processors alone, and the ratio becomes that of CPU a message.
 //!
+//! So it is measured once more with a service that takes a few milliseconds to answer, as one in the same region does.
+//! There the loop receives and deletes side by side, as many of each at once as the pipeline: else it would wait for
+//! twice as many answers, one after the other.
+//!
 //! Last, what it costs to ask for dead letters when there are none: the pipeline with them against the pipeline without.
 //!
 //! `cargo bench --bench throughput`; another number of messages a run: `-- --messages 20000`; one
@@ -42,16 +46,20 @@ const MESSAGES: u64 = 100_000;
 const MORE: u64 = 12_000;
 const BATCH: usize = 16;
 const CONCURRENCIES: [usize; 3] = [1, 4, 8];
+/// How long a service takes to answer that is not on the same machine.
+const DELAY_MS: u64 = 3;
 const TARGET: f64 = 0.85;
 /// The first argument that makes this binary the bare loop.
 const BARE: &str = "bare-loop";
+/// And its last one, if it is to receive and delete side by side.
+const SIDE_BY_SIDE: &str = "side-by-side";
 const LONG: Duration = Duration::from_secs(600);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let argument = |at: usize| arguments.get(at).map_or("", String::as_str);
     if argument(1) == BARE {
-        return bare(argument(2), argument(3), argument(4).parse().unwrap());
+        return bare(argument(2), argument(3), argument(4).parse().unwrap(), argument(5) == SIDE_BY_SIDE);
     }
     // `cargo test --benches` runs this too, in a debug build and to no use.
     if !arguments.iter().any(|argument| argument == "--bench") {
@@ -78,9 +86,31 @@ fn main() {
     if letters_only {
         return;
     }
-    for concurrency in CONCURRENCIES.into_iter().filter(|each| only.is_none_or(|only| only == *each as u64)) {
-        let ratio = compare(&emulator, concurrency, messages);
-        println!("  goal: {TARGET} at least: {}", if ratio >= TARGET { "met" } else { "NOT met" });
+    for service in [Service { delay_ms: 0 }, Service { delay_ms: DELAY_MS }] {
+        for concurrency in CONCURRENCIES.into_iter().filter(|each| only.is_none_or(|only| only == *each as u64)) {
+            let ratio = compare(&emulator, service, concurrency, service.messages(messages, concurrency));
+            println!("  goal: {TARGET} at least: {}", if ratio >= TARGET { "met" } else { "NOT met" });
+        }
+    }
+}
+
+/// How the emulator behaves.
+#[derive(Clone, Copy)]
+struct Service {
+    delay_ms: u64,
+}
+
+impl Service {
+    /// What it can deliver in some seconds, if that is less.
+    fn messages(self, asked: u64, concurrency: usize) -> u64 {
+        match self.delay_ms {
+            0 => asked,
+            delay => asked.min(4_000 / delay * (BATCH * concurrency) as u64),
+        }
+    }
+
+    fn order(self, emulator: &EmulatorProcess, queue: &str) {
+        emulator.order(queue, &format!("delay-ms={}", self.delay_ms));
     }
 }
 
@@ -94,17 +124,17 @@ fn machine() {
 }
 
 /// Alternates the two, each first in turn; answers the median of the ratios of the pairs.
-fn compare(emulator: &EmulatorProcess, concurrency: usize, messages: u64) -> f64 {
-    println!("\nreceive.concurrency {concurrency}");
+fn compare(emulator: &EmulatorProcess, service: Service, concurrency: usize, messages: u64) -> f64 {
+    println!("\nreceive.concurrency {concurrency}, answers after {} ms, {messages} messages", service.delay_ms);
     let (mut loops, mut pipelines) = (Vec::new(), Vec::new());
     for run in 0..RUNS {
-        let queue = |what: &str| format!("{what}-{concurrency}-{run}");
+        let queue = |what: &str| format!("{what}-{}-{concurrency}-{run}", service.delay_ms);
         if run % 2 == 0 {
-            loops.push(measure_loop(emulator, &queue("loop"), concurrency, messages));
-            pipelines.push(measure_pipeline(emulator, &queue("pipeline"), concurrency, messages, ""));
+            loops.push(measure_loop(emulator, service, &queue("loop"), concurrency, messages));
+            pipelines.push(measure_pipeline(emulator, service, &queue("pipeline"), concurrency, messages, ""));
         } else {
-            pipelines.push(measure_pipeline(emulator, &queue("pipeline"), concurrency, messages, ""));
-            loops.push(measure_loop(emulator, &queue("loop"), concurrency, messages));
+            pipelines.push(measure_pipeline(emulator, service, &queue("pipeline"), concurrency, messages, ""));
+            loops.push(measure_loop(emulator, service, &queue("loop"), concurrency, messages));
         }
     }
     let rates = |of: &[Measured]| of.iter().map(|measured| measured.rate).collect();
@@ -132,7 +162,7 @@ fn compare_letters(emulator: &EmulatorProcess, messages: u64) {
         let mut measure = |letters: bool| {
             let (rest, results) = if letters { (LETTERS, &mut with) } else { ("", &mut without) };
             let queue = format!("letters-{letters}-{run}");
-            results.push(measure_pipeline(emulator, &queue, concurrency, messages, rest));
+            results.push(measure_pipeline(emulator, Service { delay_ms: 0 }, &queue, concurrency, messages, rest));
         };
         let first = run % 2 == 0;
         measure(first);
@@ -160,10 +190,18 @@ struct Measured {
     emulator_us: f64,
 }
 
-fn measure_loop(emulator: &EmulatorProcess, queue: &str, concurrency: usize, messages: u64) -> Measured {
+fn measure_loop(
+    emulator: &EmulatorProcess,
+    service: Service,
+    queue: &str,
+    concurrency: usize,
+    messages: u64,
+) -> Measured {
     fill(emulator, queue, messages + MORE);
+    service.order(emulator, queue);
     let child = Command::new(std::env::current_exe().unwrap())
         .args([BARE, &emulator.endpoint, queue, &concurrency.to_string()])
+        .args((service.delay_ms > 0).then_some(SIDE_BY_SIDE))
         .stdin(Stdio::null())
         .spawn()
         .unwrap();
@@ -177,12 +215,14 @@ fn measure_loop(emulator: &EmulatorProcess, queue: &str, concurrency: usize, mes
 /// `rest`: what the definition says beyond source, sink and checkpoint.
 fn measure_pipeline(
     emulator: &EmulatorProcess,
+    service: Service,
     queue: &str,
     concurrency: usize,
     messages: u64,
     rest: &str,
 ) -> Measured {
     fill(emulator, queue, messages + MORE);
+    service.order(emulator, queue);
     let mut place = Place::new();
     place.define("bench", &(definition(&emulator.endpoint, queue, concurrency) + rest));
     let mut supervisor = place.run();
@@ -305,19 +345,34 @@ async fn forget(emulator: &EmulatorProcess, queue: &str) {
     client(&emulator.endpoint).delete_queue(queue).await.unwrap();
 }
 
-/// The least there can be: each task receives a batch and deletes it, until the process is killed. One thread, as a
-/// pipeline has.
+/// The least there can be: each task receives a batch and deletes it, until the process is killed; or leaves that to
+/// one of as many others. One thread, as a pipeline has.
 #[tokio::main(flavor = "current_thread")]
-async fn bare(endpoint: &str, queue: &str, concurrency: usize) {
+async fn bare(endpoint: &str, queue: &str, concurrency: usize, side_by_side: bool) {
     let client = client(endpoint);
-    let tasks = (0..concurrency).map(|_| async {
+    let (hand_over, batches) = tokio::sync::mpsc::channel::<Vec<String>>(64);
+    let batches = tokio::sync::Mutex::new(batches);
+    let delete = async |handles: Vec<String>| {
+        let handles: Vec<&str> = handles.iter().map(String::as_str).collect();
+        assert!(client.delete(queue, &handles).await.unwrap().is_empty());
+    };
+    let receivers = (0..concurrency).map(|_| async {
         loop {
             let received = client.receive(queue, BATCH, 1).await.unwrap();
-            let handles: Vec<&str> = received.messages.iter().filter_map(|message| message.handle.as_deref()).collect();
-            if !handles.is_empty() {
-                assert!(client.delete(queue, &handles).await.unwrap().is_empty());
+            let handles: Vec<String> = received.messages.into_iter().filter_map(|message| message.handle).collect();
+            match handles.is_empty() {
+                true => {}
+                false if side_by_side => hand_over.send(handles).await.unwrap(),
+                false => delete(handles).await,
             }
         }
     });
-    futures_util::future::join_all(tasks).await;
+    let deleters = (0..concurrency).map(|_| async {
+        loop {
+            let batch = batches.lock().await.recv().await;
+            delete(batch.unwrap()).await;
+        }
+    });
+    futures_util::future::join(futures_util::future::join_all(receivers), futures_util::future::join_all(deleters))
+        .await;
 }

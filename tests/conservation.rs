@@ -7,8 +7,6 @@ mod common;
 
 use std::{
     collections::BTreeMap,
-    io::{Read, Write},
-    net::TcpStream,
     time::{Duration, Instant},
 };
 
@@ -48,17 +46,6 @@ fn body(n: u32) -> String {
     if n.is_multiple_of(POISON) { format!("{{\"n\": poison-{n}}}") } else { format!("{{\"n\":{n}}}") }
 }
 
-/// Sets the switches of the queue.
-fn order(emulator: &EmulatorProcess, switches: &str) {
-    let address = emulator.endpoint.strip_prefix("http://").unwrap();
-    let mut stream = TcpStream::connect(address).unwrap();
-    let head = format!("PUT /_emulator/queues/q/faults HTTP/1.1\r\nHost: {address}\r\nConnection: close");
-    write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{switches}", switches.len()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-}
-
 /// How often each body is in the sink or in the dead letters.
 fn found(place: &Place) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
@@ -75,7 +62,7 @@ fn with_every_fault_at_random_and_three_kills_every_row_is_written_or_a_letter_o
     let emulator = EmulatorProcess::start(&["--seed", "4711"]);
     let sent: Vec<String> = (1..=MESSAGES).map(body).collect();
     send(&emulator.endpoint, "q", 10, &bodies(&sent));
-    order(&emulator, &FAULTS.join("&"));
+    emulator.order("q", &FAULTS.join("&"));
     let mut place = Place::new();
     let rest = format!("checkpoint: {{ interval: 200ms }}\n{}", with_letters(&place.path("letters")));
     let definition = numbers(&emulator.endpoint, "q", &place.path("out"), &rest)

@@ -119,6 +119,17 @@ impl EmulatorProcess {
         self.queue(queue)[what].as_u64().unwrap_or_else(|| panic!("no count {what}"))
     }
 
+    /// Sets the switches of a queue, such as `delay-ms=3&throttle=0.1`; those not named are off.
+    pub fn order(&self, queue: &str, switches: &str) {
+        let address = self.address();
+        let mut stream = TcpStream::connect(address).expect("the emulator answers");
+        let head = format!("PUT /_emulator/queues/{queue}/faults HTTP/1.1\r\nHost: {address}\r\nConnection: close");
+        write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{switches}", switches.len()).expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("answered");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+
     /// Messages in the queue, in whatever condition.
     pub fn left(&self, queue: &str) -> u64 {
         let report = self.queue(queue);
