@@ -223,11 +223,9 @@ fn neighbour() {
     let (shaken, slowest, panics) = rates(true);
     println!("  undisturbed: mean {calm:.0}, slowest second {calm_slowest:.0}");
     println!("  beside {panics} panics and restarts: mean {shaken:.0}, slowest second {slowest:.0}");
-    let ratio = slowest / calm;
-    println!(
-        "  slowest second against the undisturbed mean: {ratio:.2}; against its slowest: {:.2}",
-        slowest / calm_slowest
-    );
+    // Like with like: without any panic the seconds differ as much, by what else the machine does.
+    let ratio = slowest / calm_slowest;
+    println!("  slowest second against the undisturbed slowest: {ratio:.2}; mean against mean: {:.2}", shaken / calm);
     println!("  goal: {TARGET} at least: {}", if ratio >= TARGET { "met" } else { "NOT met" });
 }
 

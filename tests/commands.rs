@@ -333,3 +333,30 @@ fn a_run_that_is_asked_to_end_when_finished_goes_on_while_one_pipeline_is_not() 
     assert_eq!(supervisor.stop(), 0);
     assert_eq!(lines(&place.path("bounded")).len(), 20);
 }
+
+/// A stderr that nobody reads any more.
+fn closed() -> std::io::PipeWriter {
+    let (_gone, writer) = std::io::pipe().unwrap();
+    writer
+}
+
+#[test]
+fn a_closed_stderr_changes_no_exit_code_and_keeps_no_pipeline_from_running() {
+    let mut place = Place::new();
+    place.define("broken", "source: nothing");
+    let checked = binary().arg("check").arg(place.path("pipelines")).stderr(closed()).status().unwrap();
+    assert_eq!(checked.code(), Some(78));
+    let refused = binary().args(["status", "--state", "/nowhere"]).stderr(closed()).status().unwrap();
+    assert!(refused.code().is_some_and(|code| code != 101 && code != 0), "{refused}");
+    place.define("made", "source: { connector: datagen, schema: { n: INT } }\nsink: { connector: blackhole }");
+    let mut command = place.run_command();
+    let mut supervisor = Process(command.stderr(closed()).spawn().unwrap());
+    let runs = || {
+        let status = binary().args(["status", "--json", "--state"]).arg(place.path("state")).output().unwrap();
+        let all: serde_json::Value = serde_json::from_slice(&status.stdout).ok()?;
+        all.as_array()?.iter().any(|one| one["name"] == "made" && one["state"] == "running").then_some(())
+    };
+    until(SOON, "the pipeline runs", runs);
+    supervisor.signal("TERM");
+    assert_eq!(supervisor.wait(SOON).code(), Some(0));
+}

@@ -8,7 +8,7 @@ use std::{
 
 use clap::Args;
 
-use super::Exit;
+use super::{Exit, told::Told};
 use crate::{
     connectors::{Loaded, load},
     definition::{Environment, Style, discover},
@@ -47,13 +47,13 @@ pub fn run(args: &CheckArgs) -> Exit {
         Report::Full => style_of_stderr(),
     };
     if let Err(reason) = check_secrets_dir(args.secrets_dir.as_deref()) {
-        eprintln!("error: {reason}");
+        tell!("error: {reason}");
         return Exit::NoInput;
     }
     match check(args, style) {
         Ok(exit) => exit,
         Err(error) => {
-            eprintln!("error: {error}");
+            tell!("error: {error}");
             Exit::System
         }
     }
@@ -76,7 +76,7 @@ pub(super) fn style_of_stderr() -> Style {
 }
 
 fn check(args: &CheckArgs, style: Style) -> io::Result<Exit> {
-    let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
+    let (mut out, mut err) = (io::stdout().lock(), Told);
     let found = discover(&args.paths);
     for (path, why) in &found.problems {
         writeln!(err, "{}: error: {why}", path.display())?;

@@ -53,7 +53,7 @@ pub fn block_on(verb: impl Future<Output = Result<Exit, Refused>>) -> Exit {
         Ok(exit) => exit,
         Err(Refused { exit: Exit::Done, .. }) => Exit::Done,
         Err(refused) => {
-            eprintln!("error: {refused}");
+            tell!("error: {refused}");
             refused.exit
         }
     }

@@ -2,8 +2,7 @@
 
 use std::{
     ffi::OsString,
-    fs,
-    io::{self, Write},
+    fs, io,
     net::SocketAddr,
     path::{Path, PathBuf},
     time::Duration,
@@ -12,7 +11,7 @@ use std::{
 use chrono::Utc;
 use serde_json::json;
 
-use super::{Exit, run, signals::Signals};
+use super::{Exit, run, signals::Signals, told::say};
 use crate::{
     connectors::mns::{
         client::{Client, Credentials},
@@ -82,7 +81,7 @@ pub fn run(args: Args, signals: Signals) -> Exit {
 }
 
 fn failed(what: &str, error: &dyn std::error::Error) -> Exit {
-    eprintln!("error: {what}: {error}");
+    tell!("error: {what}: {error}");
     Exit::System
 }
 
@@ -140,11 +139,6 @@ fn introduce(folder: &Path, endpoint: &str, address: SocketAddr) {
         out = PathBuf::from(folder).join("out/oss-created").display(),
         folder = folder.display(),
     ));
-}
-
-fn say(text: &str) {
-    // A reader that has gone is no reason to stop.
-    let _closed = writeln!(io::stdout().lock(), "{text}");
 }
 
 /// One line a second.

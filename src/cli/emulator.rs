@@ -96,7 +96,7 @@ pub fn main(args: EmulatorArgs, signals: Signals) -> Exit {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("error: {error}");
+            tell!("error: {error}");
             return Exit::System;
         }
     };
@@ -104,7 +104,7 @@ pub fn main(args: EmulatorArgs, signals: Signals) -> Exit {
     match runtime.block_on(run(args, signals)) {
         Ok(()) => Exit::Done,
         Err(error) => {
-            eprintln!("error: emulator on {address}: {error}");
+            tell!("error: emulator on {address}: {error}");
             Exit::System
         }
     }

@@ -1,5 +1,7 @@
 //! The command line: one file per verb.
 
+#[macro_use]
+mod told;
 pub mod check;
 mod client;
 mod demo;
@@ -105,7 +107,7 @@ pub fn main() -> Exit {
         LogFormatArg::Json => LogFormat::Json,
     };
     if let Err(reason) = telemetry::init(format, &cli.log) {
-        eprintln!("error: {reason}");
+        tell!("error: {reason}");
         return Exit::Usage;
     }
     match cli.verb {
@@ -157,7 +159,7 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 }
 
 fn failed(what: &str, error: &dyn std::error::Error) -> Exit {
-    eprintln!("error: {what}: {}", with_causes(error));
+    tell!("error: {what}: {}", with_causes(error));
     Exit::System
 }
 

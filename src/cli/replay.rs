@@ -6,6 +6,7 @@ use super::{
     Exit,
     check::{check_secrets_dir, style_of_stderr},
     run::{exit_of, leave},
+    told::{say, show},
     with_causes,
 };
 use crate::{
@@ -51,7 +52,7 @@ pub fn run(args: &Args) -> Exit {
         Ok(Some(prepared)) => supervisor::block_on(go(prepared)),
         Ok(None) => Exit::Done,
         Err(Refusal(exit, text)) => {
-            eprintln!("error: {text}");
+            tell!("error: {text}");
             exit
         }
     }
@@ -70,17 +71,17 @@ fn prepare(args: &Args) -> Result<Option<Prepared>, Refusal> {
     let (definition, plan) = find_pipeline(args)?;
     let found = replay::find(&args.paths).map_err(|why| Refusal(Exit::NoInput, why))?;
     for (path, why) in &found.left_out {
-        eprintln!("warning: {} is left out: {why}", path.display());
+        tell!("warning: {} is left out: {why}", path.display());
     }
     let summary = replay::check(&found.files, replay::keys(&definition)).map_err(|wrong| {
         let text = format!("nothing was replayed, for not every line is a dead letter:\n{}", wrong.join("\n"));
         Refusal(Exit::StoreUnreadable, text)
     })?;
     for (pipeline, count) in summary.pipelines.iter().filter(|(pipeline, _)| !is_of(pipeline, &args.to)) {
-        eprintln!("warning: {count} of {} dead letters are of the pipeline {pipeline}", summary.letters);
+        tell!("warning: {count} of {} dead letters are of the pipeline {pipeline}", summary.letters);
     }
     if summary.letters == 0 {
-        println!("nothing to do: there is no dead letter in {} files", found.files.len());
+        say(&format!("nothing to do: there is no dead letter in {} files", found.files.len()));
         return Ok(None);
     }
     let progress = Arc::default();
@@ -109,7 +110,7 @@ fn find_pipeline(args: &Args) -> Result<(PipelineDefinition, Plan), Refusal> {
     match one.read.definition.clone().zip(one.plan) {
         Some(found) => Ok(found),
         None => {
-            eprint!("{}", one.read.report.render(style_of_stderr()));
+            show(&one.read.report.render(style_of_stderr()));
             Err(Refusal(Exit::Definition, format!("the definition of `{}` is not valid", args.to)))
         }
     }
@@ -164,11 +165,15 @@ async fn go(Prepared { plan, progress, letters, state }: Prepared) -> Exit {
     let Some(status) = failed.or_else(|| status(&supervision)) else { leave(Exit::Software, None) };
     let (exit, text) = verdict(&status, stopped, on_error, letters);
     if exit == Exit::Done {
-        println!("{text}");
+        say(&text);
     } else {
-        eprintln!("error: {text}");
+        tell!("error: {text}");
     }
-    leave(exit, (stopped == Stopped::Drained).then_some(state))
+    if stopped == Stopped::Drained {
+        leave(exit, Some(state));
+    }
+    // What was cut off may hang in the store, and would hang whoever closes it: it must not even be dropped.
+    leave(exit, None)
 }
 
 /// Waits until every letter has been handed on, or the pipeline cannot go on.
@@ -184,7 +189,7 @@ async fn lost(store: &Store, supervision: &Supervision) -> Exit {
         reason = store.failed() => (Exit::StoreFailed, reason.to_string()),
         reason = supervision.failed() => (Exit::Software, reason),
     };
-    eprintln!("error: {reason}; give the same command again: what is done is known");
+    tell!("error: {reason}; give the same command again: what is done is known");
     exit
 }
 

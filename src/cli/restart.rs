@@ -77,12 +77,7 @@ async fn restart(args: &Args) -> Result<Exit, Refused> {
         }
         if begun.elapsed() >= args.deadline {
             for one in awaited.iter().filter(|one| one.outcome.is_none()) {
-                eprintln!(
-                    "error: {}: does not run again within {:?}: {}",
-                    one.before.name,
-                    args.deadline,
-                    one.now.words()
-                );
+                tell!("error: {}: does not run again within {:?}: {}", one.before.name, args.deadline, one.now.words());
             }
             return Ok(Exit::RestartTimeout);
         }
@@ -161,7 +156,7 @@ impl Awaited {
                 self.outcome = Some(Outcome::Restarted);
             }
             Step::Failed => {
-                eprintln!("error: {}: restarted, but {}", self.before.name, self.now.words());
+                tell!("error: {}: restarted, but {}", self.before.name, self.now.words());
                 self.outcome = Some(Outcome::Failed);
             }
         }

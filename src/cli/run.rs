@@ -14,6 +14,7 @@ use super::{
     Exit,
     check::{check_secrets_dir, style_of_stderr},
     signals::{Asks, Received, Signals},
+    told::show,
     with_causes,
 };
 use crate::{
@@ -72,17 +73,17 @@ fn parse_switch(text: &str) -> Result<bool, &'static str> {
 /// Runs until a signal, or until something ends it.
 pub fn run(args: Args, signals: Signals) -> Exit {
     if let Err(reason) = check_secrets_dir(args.secrets_dir.as_deref()) {
-        eprintln!("error: {reason}");
+        tell!("error: {reason}");
         return Exit::NoInput;
     }
     if !args.pipelines.is_dir() {
-        eprintln!("error: --pipelines {}: not a folder", args.pipelines.display());
+        tell!("error: --pipelines {}: not a folder", args.pipelines.display());
         return Exit::NoInput;
     }
     let environment = Environment::of_process(args.secrets_dir);
     let Folder { members, problems } = read(&args.pipelines, &environment);
     for problem in &problems {
-        eprintln!("warning: {problem}");
+        tell!("warning: {problem}");
     }
     if args.strict && members.iter().any(|member| member.plan.is_err()) {
         return Exit::Definition;
@@ -93,7 +94,7 @@ pub fn run(args: Args, signals: Signals) -> Exit {
     let state = match StateDir::open(&args.state) {
         Ok(state) => state,
         Err(error) => {
-            eprintln!("error: {}", with_causes(&error));
+            tell!("error: {}", with_causes(&error));
             return exit_of(&error);
         }
     };
@@ -259,7 +260,7 @@ pub(super) fn read(folder: &Path, environment: &Environment) -> Folder {
     let problems: Vec<_> = found.problems.iter().map(|(path, why)| format!("{}: {why}", path.display())).collect();
     let loaded = connectors::load(&found.files, environment);
     for pipeline in &loaded {
-        eprint!("{}", pipeline.read.report.render(style_of_stderr()));
+        show(&pipeline.read.report.render(style_of_stderr()));
     }
     Folder { members: loaded.into_iter().map(member).collect(), problems }
 }
@@ -285,7 +286,7 @@ fn member(loaded: Loaded) -> Member {
 }
 
 fn system_error(what: &str, error: &dyn std::error::Error) -> Exit {
-    eprintln!("error: {what}: {}", with_causes(error));
+    tell!("error: {what}: {}", with_causes(error));
     leave(Exit::System, None)
 }
 

@@ -47,7 +47,7 @@ pub fn run(verb: Verb) -> Exit {
     match said {
         Ok(()) => Exit::Done,
         Err(Refusal { exit, text }) => {
-            eprintln!("error: {text}");
+            tell!("error: {text}");
             exit
         }
     }

@@ -3,7 +3,7 @@
 use std::{
     backtrace::{Backtrace, BacktraceStatus},
     cell::Cell,
-    io::IsTerminal,
+    io::{self, IsTerminal, Write},
     panic::PanicHookInfo,
 };
 
@@ -62,8 +62,9 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
     let message = panic.payload_as_str().unwrap_or("a panic without a message");
     let location = panic.location().map(ToString::to_string).unwrap_or_default();
     if LOGGING_A_PANIC.replace(true) {
-        // The log itself panics.
-        return eprintln!("panicked at {location}: {message}");
+        // The log itself panics. `eprintln!` would panic once more where nobody reads stderr.
+        let _nobody_reads = writeln!(io::stderr(), "panicked at {location}: {message}");
+        return;
     }
     let current = Span::current();
     // What the span says already is not said twice.

@@ -109,13 +109,13 @@ pub fn run(args: &DescribeArgs) -> Exit {
 fn unknown(name: &str) -> Exit {
     let list =
         |names: &mut dyn Iterator<Item = &str>| names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    eprintln!("error: there is nothing called `{}` to describe", name.escape_debug());
+    tell!("error: there is nothing called `{}` to describe", name.escape_debug());
     match nearest(name, Subject::all().map(Subject::name)) {
-        Some(near) => eprintln!("  did you mean `{near}`?"),
+        Some(near) => tell!("  did you mean `{near}`?"),
         None => {
-            eprintln!("  connectors: {}", list(&mut REGISTRY.connectors.iter().map(|connector| connector.name)));
-            eprintln!("  formats: {}", list(&mut REGISTRY.formats.iter().map(|format| format.name)));
-            eprintln!("  sections: {}", list(&mut general_sections().map(|table| table.name)));
+            tell!("  connectors: {}", list(&mut REGISTRY.connectors.iter().map(|connector| connector.name)));
+            tell!("  formats: {}", list(&mut REGISTRY.formats.iter().map(|format| format.name)));
+            tell!("  sections: {}", list(&mut general_sections().map(|table| table.name)));
         }
     }
     Exit::NoInput

@@ -56,7 +56,7 @@ pub fn run(args: &InitArgs) -> Exit {
     let (source, sink) = match ends(&args.connector, args.to.as_deref(), args.format.as_deref()) {
         Ok(ends) => ends,
         Err(Refused(exit, why)) => {
-            eprintln!("error: {why}");
+            tell!("error: {why}");
             return exit;
         }
     };
@@ -71,7 +71,7 @@ pub fn run(args: &InitArgs) -> Exit {
     match written {
         Ok(()) => Exit::Done,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            eprintln!("error: {} is there already, and is never written over", file.display());
+            tell!("error: {} is there already, and is never written over", file.display());
             Exit::Refused
         }
         Err(error) => failed(&format!("{} cannot be written", file.display()), &error),

@@ -14,7 +14,7 @@ use std::{
 
 use clap::Args;
 
-use super::{Exit, check::style_of_stderr, failed};
+use super::{Exit, check::style_of_stderr, failed, told::Told};
 use crate::{
     connectors::{Plan, load},
     definition::{Case, Environment, PipelineDefinition, Report, TestFile, discover_tests, read_test},
@@ -52,7 +52,7 @@ pub fn run(args: &TestArgs) -> Exit {
 }
 
 fn run_all(args: &TestArgs) -> io::Result<Tally> {
-    let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
+    let (mut out, mut err) = (io::stdout().lock(), Told);
     let coloured = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let mut tally = Tally::default();
     let paths: Vec<_> = args.paths.iter().map(|path| test_of(path)).collect();
