@@ -228,6 +228,21 @@ fn what_belongs_elsewhere_is_told_so() {
 }
 
 #[test]
+fn a_path_that_no_folder_of_this_machine_has_is_refused() {
+    for (path, why) in [
+        ("oss://bucket/out", "a URL, but only folders of this machine are written to"),
+        ("file:///out", "a URL, but only folders of this machine are written to"),
+        ("~/out", "meant for a shell, but no shell reads it"),
+    ] {
+        assert_eq!(
+            told_with("path: out", &format!("path: {path}")),
+            [format!("21:9: error: `path` is {why}; expected the path of a folder, such as `/var/lib/rows`")]
+        );
+    }
+    assert_eq!(told_with("path: out", "path: a:b/~c"), Vec::<String>::new());
+}
+
+#[test]
 fn what_there_is_not_yet_is_refused_with_what_there_is() {
     assert_eq!(
         told_with("connector: mns", "connector: rocketmq4"),

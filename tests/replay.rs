@@ -305,3 +305,38 @@ mod killed {
         }
     }
 }
+
+#[test]
+fn a_state_that_never_saw_the_pipeline_is_told_before_anything_is_written() {
+    let scene = Scene::after(&["{\"n\":1}", "{\"n\":\"two\"}"]);
+    scene.define("STRING", "");
+    let mut other = Place::new();
+    other.define("made", "source: { connector: datagen, schema: { n: INT } }\nsink: { connector: blackhole }");
+    let mut supervisor = other.run();
+    supervisor.wait_for_state("made", "running");
+    assert_eq!(supervisor.stop(), 0);
+    let mut command = binary();
+    command.arg("replay").arg(scene.letters()).args(["--to", "q"]);
+    command.arg("--pipelines").arg(scene.place.path("pipelines")).arg("--state").arg(other.path("state"));
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(66), "{said}");
+    assert!(said.contains("has never seen the pipeline q") && said.contains("It knows: made"), "{said}");
+    assert_eq!(scene.numbers(), ["1"]);
+    scene.replayed("letters");
+    assert_eq!(scene.rows().len(), 2, "with its own state it works");
+}
+
+#[test]
+fn a_pipe_among_the_letters_is_not_waited_for() {
+    let scene = Scene::after(&["{\"n\":1}", "{\"n\":\"two\"}"]);
+    let pipe = scene.letters().join("pipe.json");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    scene.define("STRING", "");
+    let output = scene.replay("letters");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("pipe.json is left out: it is neither a file nor a folder"), "{said}");
+    let output = scene.replay("letters/pipe.json");
+    assert_eq!(output.status.code(), Some(66), "{}", String::from_utf8_lossy(&output.stderr));
+}

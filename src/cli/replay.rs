@@ -13,7 +13,7 @@ use crate::{
     connectors::{self, Plan, replay},
     definition::{Environment, OnError, PipelineDefinition, discover},
     model::nearest,
-    state::{OpenError, StateDir, Store},
+    state::{OpenError, StateDir, Stopped as StoppedState, Store},
     supervisor::{self, Hangs, Member, PipelineStatus, Settings, State, Stopped, Supervision},
     telemetry::Metrics,
 };
@@ -84,6 +84,7 @@ fn prepare(args: &Args) -> Result<Option<Prepared>, Refusal> {
         say(&format!("nothing to do: there is no dead letter in {} files", found.files.len()));
         return Ok(None);
     }
+    is_the_right_state(args, &summary)?;
     let progress = Arc::default();
     let plan = replay::plan(&definition, plan, found.files, &progress).map_err(|why| Refusal(Exit::Usage, why))?;
     Ok(Some(Prepared { plan, progress, letters: summary.letters, state: open_state(args)? }))
@@ -114,6 +115,34 @@ fn find_pipeline(args: &Args) -> Result<(PipelineDefinition, Plan), Refusal> {
             Err(Refusal(Exit::Definition, format!("the definition of `{}` is not valid", args.to)))
         }
     }
+}
+
+/// A state that knows none of these pipelines is another supervisor's: it does not know what has been replayed.
+fn is_the_right_state(args: &Args, summary: &replay::Summary) -> Result<(), Refusal> {
+    if !args.state.join("store").is_dir() {
+        return Ok(());
+    }
+    let unreadable = |error: &dyn std::error::Error| Refusal(Exit::StoreUnreadable, with_causes(error));
+    let stopped = match StoppedState::open(&args.state) {
+        Ok(stopped) => stopped,
+        // Told by whoever opens it next, with what to do.
+        Err(_) => return Ok(()),
+    };
+    let known: Vec<String> =
+        stopped.list().map_err(|error| unreadable(&error))?.into_iter().map(|(name, _)| name.to_string()).collect();
+    let replayed = format!("{}.replay", args.to);
+    let is_wanted = |name: &String| *name == args.to || *name == replayed || summary.pipelines.contains_key(name);
+    if known.iter().any(is_wanted) {
+        return Ok(());
+    }
+    let text = format!(
+        "the state in {} has never seen the pipeline {}, nor one that these dead letters are of: is it the state of the \
+         supervisor that wrote them? It knows: {}",
+        args.state.display(),
+        args.to,
+        known.join(", ")
+    );
+    Err(Refusal(Exit::NoInput, text))
 }
 
 /// Of a folder without a state nobody knows what has been replayed: that is a mistake in the path.

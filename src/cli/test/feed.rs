@@ -83,7 +83,7 @@ fn body(content: &Located<Content>, file: &Path, transport: &Transport, report: 
                 Err(error) => Diagnostic::error(format!("this is not base64: {error}")),
             }
         }
-        Content::File(path) => match std::fs::read(file.parent().unwrap_or(Path::new("")).join(path)) {
+        Content::File(path) => match read_file(&file.parent().unwrap_or(Path::new("")).join(path)) {
             Ok(bytes) => return plain(bytes),
             Err(error) => Diagnostic::error(format!("{} cannot be read: {error}", path.display()))
                 .expected("a file, by its path from the folder of the test"),
@@ -91,6 +91,14 @@ fn body(content: &Located<Content>, file: &Path, transport: &Transport, report: 
     };
     report.push(refused.at(content.span));
     None
+}
+
+/// A pipe or a device would be read without end.
+fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is not a file"));
+    }
+    std::fs::read(path)
 }
 
 fn metadata_keys(source: &Endpoint) -> &'static [MetadataKey] {

@@ -64,9 +64,24 @@ pub static TABLES: ConnectorTables = ConnectorTables {
 };
 
 fn check(endpoint: &Endpoint) -> Vec<Diagnostic> {
-    if endpoint.options.size(&FILE_SIZE) > 0 {
-        return Vec::new();
+    let mut wrong = Vec::new();
+    let path = endpoint.options.path(&PATH);
+    let path = path.to_string_lossy();
+    // The path itself is not repeated: it may have come from a secret.
+    let elsewhere = if path.contains("://") || path.starts_with("file:") {
+        Some("a URL, but only folders of this machine are written to")
+    } else if path == "~" || path.starts_with("~/") {
+        Some("meant for a shell, but no shell reads it")
+    } else {
+        None
+    };
+    if let Some(why) = elsewhere {
+        let error = Diagnostic::error(format!("`{}` is {why}", PATH.name));
+        wrong.push(error.at(endpoint.at(At::Option(&PATH))).expected("the path of a folder, such as `/var/lib/rows`"));
     }
-    let none = Diagnostic::error(format!("`{}` is 0: no file could hold a row", FILE_SIZE.name));
-    vec![none.at(endpoint.at(At::Option(&FILE_SIZE))).expected("a size above 0, such as `128mb`")]
+    if endpoint.options.size(&FILE_SIZE) == 0 {
+        let none = Diagnostic::error(format!("`{}` is 0: no file could hold a row", FILE_SIZE.name));
+        wrong.push(none.at(endpoint.at(At::Option(&FILE_SIZE))).expected("a size above 0, such as `128mb`"));
+    }
+    wrong
 }

@@ -79,9 +79,13 @@ pub fn find(paths: &[PathBuf]) -> Result<Found, String> {
     let mut found = Found::default();
     for path in paths {
         let refuse = |error: io::Error| format!("{}: {error}", path.display());
-        if !fs::metadata(path).map_err(refuse)?.is_dir() {
+        let meta = fs::metadata(path).map_err(refuse)?;
+        if meta.is_file() {
             found.files.push(path.clone());
             continue;
+        }
+        if !meta.is_dir() {
+            return Err(format!("{}: neither a file nor a folder", path.display()));
         }
         let mut inside: Vec<PathBuf> = Vec::new();
         for entry in fs::read_dir(path).map_err(refuse)? {
@@ -91,8 +95,12 @@ pub fn find(paths: &[PathBuf]) -> Result<Found, String> {
         inside.retain(|path| !path.file_name().unwrap_or_default().as_encoded_bytes().starts_with(b"."));
         inside.sort_by_cached_key(|path| by_numbers(path));
         for path in inside {
-            if path.is_dir() {
+            let meta = fs::metadata(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            if meta.is_dir() {
                 found.left_out.push((path, "it is a folder"));
+            } else if !meta.is_file() {
+                // A pipe would be waited for without end.
+                found.left_out.push((path, "it is neither a file nor a folder"));
             } else if path.extension().is_some_and(|extension| extension == EXTENSION) {
                 found.files.push(path);
             } else {
