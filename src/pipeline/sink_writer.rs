@@ -205,11 +205,15 @@ impl SinkWriter {
             if message.disposition == Disposition::Duplicate {
                 continue;
             }
-            let refused = u32::try_from(index).ok().and_then(|index| by_message.remove(&index));
-            if let Err(poison) = self.refused(&message.id, refused.unwrap_or_default()) {
-                // The position may not pass the poison, and what comes after it would be written again: so nothing
-                // of the open epoch may last.
-                if resumes {
+            let index = u32::try_from(index).unwrap_or(u32::MAX);
+            let refused = by_message.remove(&index).unwrap_or_default();
+            let refused_rows = refused.iter().filter(|refusal| refusal.reject.stage == Stage::Sink).count();
+            if let Err(poison) = self.refused(&message.id, refused) {
+                // The position may not pass the poison, and what comes after it would be written again; and so would
+                // the rows of the same message that were written, since it stays: so nothing of the open epoch may
+                // last.
+                let has_rows_written = || batch.origin.iter().filter(|o| o.message == index).count() > refused_rows;
+                if resumes || has_rows_written() {
                     return Err(poison);
                 }
                 if !self.work.poisoned {

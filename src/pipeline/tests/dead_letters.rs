@@ -12,7 +12,7 @@ use crate::{
     connector::Polled,
     connectors::Plan,
     definition::{OnError, Per, Rate},
-    model::{Fault, FaultKind, Message},
+    model::{Fault, FaultKind, Mend, Message},
     pipeline::Event,
 };
 
@@ -77,6 +77,26 @@ fn of_a_body_with_rows_that_the_sink_refuses_each_becomes_a_letter_and_the_other
         let expected = [letter("1,2,3,4", Some(1)), letter("1,2,3,4", Some(3)), letter("x,6", None)];
         assert_eq!(letters(rig), expected);
         assert_eq!(deleted(rig), ["m1@1", "m2@1", "m3@1"]);
+    });
+}
+
+#[test]
+fn under_fail_no_row_of_a_message_that_stays_is_committed_so_none_is_written_again() {
+    run(Setup { on_error: OnError::Fail, concurrency: 1, interval: QUICK, ..Setup::default() }, async |rig| {
+        rig.world.state().refused.push(2);
+        let mut running = rig.open().await;
+        rig.world.deliver(vec![with_body(1, 1, "1,2")]);
+        let Event::Fault { fault, .. } = running.event().await else { panic!("something else") };
+        assert!(fault.mend == Mend::Never && fault.to_string().contains("m1"), "{fault}");
+        running.cut().await;
+        assert_eq!((rig.world.committed(), deleted(rig)), (vec![], vec![]));
+        // Once the cause is gone it comes again, and is written whole.
+        rig.world.state().refused.clear();
+        let running = rig.open().await;
+        rig.world.deliver(vec![with_body(1, 2, "1,2")]);
+        until("it is deleted", || !rig.world.state().deleted.is_empty()).await;
+        running.drain().await;
+        assert_eq!(rig.world.committed(), [1, 2]);
     });
 }
 
