@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     client::Queue,
-    options::{OnLostPosition, SourceOptions, Startup, ON_LOST_POSITION},
+    options::{ON_LOST_POSITION, OnLostPosition, SourceOptions, Startup},
     queues::SeenQueues,
     service::Service,
 };

@@ -229,7 +229,8 @@ impl LogReader for QueueReader {
 pub(super) async fn address(service: &dyn Service, lane: &LaneId, queue: &Queue) -> Result<Queue, Fault> {
     let route = service.route(&queue.topic).await?;
     let same = |other: &Queue| {
-        (&other.cluster, &other.topic, &other.broker, other.id) == (&queue.cluster, &queue.topic, &queue.broker, queue.id)
+        (&other.cluster, &other.topic, &other.broker, other.id)
+            == (&queue.cluster, &queue.topic, &queue.broker, queue.id)
     };
     let found = route.and_then(|route| route.queues.into_iter().find(same));
     found.ok_or_else(|| Fault::retry(FaultKind::Service, format!("{lane} has no route now; its broker may be away")))

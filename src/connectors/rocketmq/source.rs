@@ -87,11 +87,7 @@ impl RocketmqSource {
     }
 
     /// A bounded source is Finished when the lanes of its one list are at their ends, so none may be left out of it.
-    fn check_complete(
-        &self,
-        known: &BTreeMap<LaneId, u64>,
-        present: &BTreeMap<LaneId, Queue>,
-    ) -> Result<(), Fault> {
+    fn check_complete(&self, known: &BTreeMap<LaneId, u64>, present: &BTreeMap<LaneId, Queue>) -> Result<(), Fault> {
         let names: HashSet<_> = self.options.topics.iter().map(|topic| full_name(self.namespace(), topic)).collect();
         let seen: BTreeSet<LaneId> = self.seen.all().into_iter().map(|(lane, _)| lane).collect();
         let ours = |lane: &&LaneId| topic_of(lane).is_some_and(|topic| names.contains(topic));

@@ -10,17 +10,15 @@ mod sends;
 mod tests;
 mod topic;
 
-use std::sync::Arc;
-
 use arrow_array::RecordBatch;
 use async_trait::async_trait;
 
+use self::sends::Until;
 pub(super) use self::{
     messages::Messages,
     sends::{Retries, Sends},
     topic::Topic,
 };
-use self::sends::Until;
 use crate::{
     connector::{RowReject, Sink},
     model::{Epoch, Fault, SinkIdentity, Token},
@@ -59,12 +57,12 @@ impl Sink for RocketmqSink {
         if self.open.is_none() {
             self.writes += 1;
             let (batches, refused) = self.messages.of(self.writes, rows)?;
-            self.sends.take(self.writes, batches);
+            self.sends.begin_write(self.writes, batches);
             self.open = Some(refused);
         }
         self.sends.settle(Until::Taken).await?;
         let mut refused = self.open.take().unwrap_or_default();
-        refused.extend(self.sends.refused());
+        refused.extend(self.sends.end_write());
         refused.sort_by_key(|reject| reject.row);
         Ok(refused)
     }

@@ -64,13 +64,13 @@ pub struct Sends {
     idle: Vec<Box<dyn Service>>,
     waiting: VecDeque<SendBatch>,
     under_way: JoinSet<Answered>,
-    /// How many of those under way are of the last write and may hold a message that the broker refuses as too large.
+    /// How many of those under way are of the open write and may hold a message that the broker refuses as too large.
     unsure: usize,
-    /// The last write.
-    write: u64,
+    /// The write that has not returned yet.
+    open: Option<u64>,
     /// The largest message the brokers have taken, in bytes. What is not larger is taken too.
     taken: usize,
-    /// Rows of the last write that were refused.
+    /// Rows of the open write that were refused.
     refused: Vec<RowReject>,
 }
 
@@ -84,7 +84,7 @@ struct Answered {
 /// What [`Sends::settle`] waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// Every row of the last write is sent or being sent, and it is known which of them are refused.
+    /// Every row of the open write is sent or being sent, and it is known which of them are refused.
     Taken,
     /// Every send is answered.
     Answered,
@@ -102,20 +102,21 @@ impl Sends {
             waiting: VecDeque::new(),
             under_way: JoinSet::new(),
             unsure: 0,
-            write: 0,
+            open: None,
             taken: 0,
             refused: Vec::new(),
         }
     }
 
-    /// Takes the batches of a new write.
-    pub fn take(&mut self, write: u64, batches: impl IntoIterator<Item = SendBatch>) {
-        self.write = write;
+    /// Takes the batches of a new write, which is open from now on.
+    pub fn begin_write(&mut self, write: u64, batches: impl IntoIterator<Item = SendBatch>) {
+        self.open = Some(write);
         self.waiting.extend(batches);
     }
 
-    /// The rows of the last write that the broker refused for good.
-    pub fn refused(&mut self) -> Vec<RowReject> {
+    /// The open write returns: its rows that the broker refused for good.
+    pub fn end_write(&mut self) -> Vec<RowReject> {
+        self.open = None;
         std::mem::take(&mut self.refused)
     }
 
@@ -147,7 +148,7 @@ impl Sends {
                 None => (self.connect)()?,
             };
             let Some(batch) = self.waiting.pop_front() else { return Ok(()) };
-            let unsure = batch.write == self.write && batch.largest > self.taken;
+            let unsure = Some(batch.write) == self.open && batch.largest > self.taken;
             self.unsure += usize::from(unsure);
             let (topic, group, retries) = (Arc::clone(&self.topic), Arc::clone(&self.group), self.retries);
             self.under_way.spawn(attributed_as_here(async move {
@@ -182,7 +183,7 @@ impl Sends {
     fn too_large(&mut self, batch: SendBatch, fault: &Fault) -> Result<(), Fault> {
         let size = batch.largest;
         match batch.rows.as_slice() {
-            [row] if batch.write == self.write => {
+            [row] if Some(batch.write) == self.open => {
                 self.refused.push(RowReject { row: *row, reason: format!("a message of {size} bytes: {fault}") });
                 Ok(())
             }
