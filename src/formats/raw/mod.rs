@@ -1,19 +1,20 @@
 //! A body as the value of the one column, as Flink's `raw` format.
 
-mod charset;
 pub mod options;
 #[cfg(test)]
 mod tests;
 
 use arrow_array::RecordBatch;
 
-use super::scalars::Scalars;
+use super::{
+    charset::{self, Charset},
+    scalars::Scalars,
+};
 use crate::{
     definition::{At, Diagnostic, Endpoint, FormatTables, Options, Role, unescape},
     formats::{self, Decoded},
     model::{Column, LogicalType, RowReject, RowsBuilder, Scalar, Schema, nearest},
 };
-use charset::Charset;
 pub use options::TABLE;
 use options::{CHARSET, ENDIANNESS, LINE_DELIMITER};
 
@@ -270,6 +271,10 @@ impl formats::Encoder for Encoder {
             }
         }
         rejects
+    }
+
+    fn line_end(&self) -> &[u8] {
+        &self.line_end
     }
 
     fn extension(&self) -> &'static str {
