@@ -44,9 +44,23 @@ pub struct Decoded {
 
 /// Writes rows as bytes.
 pub trait Encoder: Send {
-    /// Appends every row, each followed by a newline where the format has lines. Rows that the format refuses
-    /// are left out whole and answered.
-    fn encode(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Vec<RowReject>;
+    /// Appends every row and calls `written` after each, with its number, so that the caller can end it. Rows that the
+    /// format refuses are left out whole and answered.
+    fn encode_rows(
+        &mut self,
+        rows: &RecordBatch,
+        out: &mut Vec<u8>,
+        written: &mut dyn FnMut(usize, &mut Vec<u8>),
+    ) -> Vec<RowReject>;
+
+    /// What ends each row where rows stand one after another, as in a file.
+    fn line_end(&self) -> &[u8];
+
+    /// Appends every row, each with [`Encoder::line_end`]; else as [`Encoder::encode_rows`].
+    fn encode(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Vec<RowReject> {
+        let line_end = self.line_end().to_vec();
+        self.encode_rows(rows, out, &mut |_, out| out.extend_from_slice(&line_end))
+    }
 
     /// What stands behind each row that `encode` writes: it is no part of a message's body.
     fn line_end(&self) -> &[u8] {

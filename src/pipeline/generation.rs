@@ -15,6 +15,7 @@ use super::{
     decoder::{self, Decoder, Queue},
     dedup_keeper::{self, DedupKeeper},
     messages::Drain,
+    opened::{self, Opened},
     pace::Pace,
     poller::{self, Poller},
     report::{Event, Reporter},
@@ -23,11 +24,11 @@ use super::{
     sinks::{Letters, Sinks, with_retries},
 };
 use crate::{
-    connector::{Opened, Sink, SinkContext},
+    connector::{Sink, SinkContext},
     connectors::{Plan, recover_elsewhere},
     dedup::Ids,
     formats,
-    model::{Credits, Fault, FaultKind, Generation, LaneId, RowsBuilder, SinkIdentity, Token},
+    model::{Credits, Fault, Generation, RowsBuilder, SinkIdentity, Token},
     state::{Opened as Stored, Store},
     telemetry::{Vitals, Who, actor_span, attributed, fail_point, start_span},
 };
@@ -91,7 +92,6 @@ pub fn open(seed: Seed) -> impl Future<Output = ()> {
 /// All that has to answer before the first poll.
 struct Prepared {
     stored: Stored,
-    lane: LaneId,
     opened: Opened,
     format: Box<dyn formats::Decoder>,
     sinks: Sinks,
@@ -117,16 +117,12 @@ async fn prepare(seed: &Seed) -> Result<Option<Prepared>, Fault> {
         return Ok(None);
     }
     let source = (plan.source)()?;
-    let deadline = source.patience() + timeout;
-    let lanes = retrying(vitals, reporter, "open", deadline, None, || source.lanes()).await?;
-    let [lane] = <[LaneId; 1]>::try_from(lanes)
-        .map_err(|lanes| Fault::never(FaultKind::Bug, format!("{} lanes, but a queue service has one", lanes.len())))?;
-    let resume = stored.positions.get(&lane).copied();
-    let opened = retrying(vitals, reporter, "open", deadline, None, || source.open(&lane, resume)).await?;
+    let deadline = opened::patience(&source) + timeout;
+    let opened = retrying(vitals, reporter, "open", deadline, None, || opened::open(&source, &stored)).await?;
     if let Some(visibility) = opened.facts.visibility_timeout
         && visibility <= plan.checkpoint.interval
     {
-        let meanwhile = if opened.acknowledger.extends() {
+        let meanwhile = if opened.acknowledger.as_ref().is_some_and(|acknowledger| acknowledger.extends()) {
             "messages are extended one by one"
         } else {
             "messages are delivered again before they are deleted"
@@ -139,7 +135,7 @@ async fn prepare(seed: &Seed) -> Result<Option<Prepared>, Fault> {
     if let Some(letters) = &mut sinks.letters {
         letters.positions = opened.position.is_some();
     }
-    Ok(Some(Prepared { stored, lane, opened, format: (plan.decoder)()?, sinks }))
+    Ok(Some(Prepared { stored, opened, format: (plan.decoder)()?, sinks }))
 }
 
 /// Commits what a crash left uncommitted: each token with the sink it names, even if the definition has changed.
@@ -178,7 +174,8 @@ async fn recover_sinks(seed: &Seed, stored: &Stored, context: SinkContext) -> Re
 
 fn wire(seed: Seed, prepared: Prepared) -> Controls {
     let Seed { plan, store, vitals, reporter, .. } = seed;
-    let Prepared { stored, lane, opened, format, sinks } = prepared;
+    let Prepared { stored, opened, format, sinks } = prepared;
+    let lane = opened.lane.clone();
     let generation = stored.generation;
     let span = |actor| actor_span(&plan.name, generation, actor);
     let slot = reporter.slot;

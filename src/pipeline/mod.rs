@@ -13,6 +13,7 @@ mod dedup_keeper;
 mod generation;
 mod ledger;
 mod messages;
+mod opened;
 mod pace;
 mod poller;
 mod report;

@@ -18,12 +18,13 @@ use super::{
     decoder::Decoder,
     ledger::Ledger,
     messages::*,
+    opened::{Opened, Polled},
     pace::Pace,
     report::{Event, Reporter},
     retry::{retrying, within},
 };
 use crate::{
-    connector::{Acknowledged, Opened, Polled},
+    connector::Acknowledged,
     model::{
         Credit, Credits, Fault, FaultKind, Fingerprint, LaneId, Mend, Message as SourceMessage, Receipt, SourceIdentity,
     },
@@ -127,8 +128,7 @@ impl Poller {
             0 => Duration::ZERO,
             n => LONGEST_PAUSE.min(Duration::from_millis(50) * 2u32.saturating_pow(n.min(8))),
         };
-        let (reader, vitals, reporter) =
-            (Arc::clone(&self.opened.reader), Arc::clone(&self.vitals), self.reporter.clone());
+        let (reader, vitals, reporter) = (self.opened.reader.clone(), Arc::clone(&self.vitals), self.reporter.clone());
         let deadline = reader.patience() + self.timeout;
         let poll = async move {
             if !pause.is_zero() {
@@ -270,7 +270,8 @@ impl Poller {
 
     fn pump_deletes(&mut self, ctx: &mut Context<Self>) {
         while self.work.deletes < self.opened.concurrency.max(1) {
-            let batch = self.work.ledger.take(self.opened.acknowledger.most());
+            let Some(acknowledger) = &self.opened.acknowledger else { break };
+            let batch = self.work.ledger.take(acknowledger.most());
             if batch.is_empty() {
                 break;
             }
@@ -286,8 +287,8 @@ impl Poller {
     fn delete(&mut self, batch: Vec<(Fingerprint, Receipt)>, ctx: &mut Context<Self>) {
         let (ids, receipts): (Vec<Fingerprint>, Vec<Receipt>) = batch.into_iter().unzip();
         let (vitals, reporter) = (Arc::clone(&self.vitals), self.reporter.clone());
-        let acknowledger = Arc::clone(&self.opened.acknowledger);
-        let deadline = self.opened.acknowledger.patience() + self.timeout;
+        let Some(acknowledger) = self.opened.acknowledger.clone() else { return };
+        let deadline = acknowledger.patience() + self.timeout;
         let delete = async move {
             let times = Some(acknowledger.retries() as usize);
             let call = || acknowledger.acknowledge(&receipts);
@@ -350,14 +351,13 @@ impl Poller {
 
     /// Extends deliveries that would run out before the next checkpoint is likely to be through.
     fn extend(&mut self, ctx: &mut Context<Self>) {
-        let Some(timeout) = self.opened.facts.visibility_timeout.filter(|_| self.opened.acknowledger.extends()) else {
-            return;
-        };
+        let Some(acknowledger) = self.opened.acknowledger.clone() else { return };
+        let Some(timeout) = self.opened.facts.visibility_timeout.filter(|_| acknowledger.extends()) else { return };
         let free = EXTENSIONS.saturating_sub(self.work.extensions);
         for (id, receipt) in self.work.ledger.take_expiring(Instant::now(), timeout / 2, free) {
             self.work.extensions += 1;
-            let acknowledger = Arc::clone(&self.opened.acknowledger);
-            let deadline = self.opened.acknowledger.patience() + self.timeout;
+            let acknowledger = Arc::clone(&acknowledger);
+            let deadline = acknowledger.patience() + self.timeout;
             let extend = async move { within(deadline, "extend", acknowledger.extend(&receipt, timeout)).await };
             ctx.spawn(wrap_future(extend).map(move |result, poller: &mut Self, ctx| poller.extended(id, result, ctx)));
         }

@@ -84,7 +84,12 @@ impl Encoder {
 }
 
 impl formats::Encoder for Encoder {
-    fn encode(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Vec<RowReject> {
+    fn encode_rows(
+        &mut self,
+        rows: &RecordBatch,
+        out: &mut Vec<u8>,
+        written: &mut dyn FnMut(usize, &mut Vec<u8>),
+    ) -> Vec<RowReject> {
         let mut value = std::mem::take(&mut self.value);
         let columns = match self.open(rows) {
             Ok(columns) => columns,
@@ -95,7 +100,7 @@ impl formats::Encoder for Encoder {
         let mut rejects = Vec::new();
         for row in 0..rows.num_rows() {
             let start = out.len();
-            let written = columns.iter().enumerate().try_for_each(|(index, column)| {
+            let encoded = columns.iter().enumerate().try_for_each(|(index, column)| {
                 if index > 0 {
                     out.extend_from_slice(self.settings.quoting.delimiter());
                 }
@@ -104,8 +109,8 @@ impl formats::Encoder for Encoder {
                     format!("column {name}: {why}")
                 })
             });
-            match written {
-                Ok(()) => out.extend_from_slice(self.settings.line_end.as_bytes()),
+            match encoded {
+                Ok(()) => written(row, out),
                 Err(reason) => {
                     out.truncate(start);
                     rejects.push(RowReject { row, reason });
