@@ -415,7 +415,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        definition::{Environment, Loaded, MetadataKey, Style, load_text, no_check},
+        definition::{Environment, Loaded, MetadataKey, MetadataType, Style, load_text, no_check},
         model::LogicalType,
     };
 
@@ -424,8 +424,8 @@ mod tests {
         FormatTables { name: "json", options: &NOTHING, check_source: no_check, check_sink: no_check };
     static CSV: FormatTables =
         FormatTables { name: "csv", options: &NOTHING, check_source: no_check, check_sink: no_check };
-    const MAYBE: MetadataKey =
-        MetadataKey { name: "maybe", logical: LogicalType::VarChar(None), nullable: true, doc: "" };
+    const TEXT: MetadataType = MetadataType::Plain(LogicalType::VarChar(None));
+    const MAYBE: MetadataKey = MetadataKey { name: "maybe", ty: TEXT, nullable: true, doc: "" };
     static SOURCE: ConnectorTables = ConnectorTables {
         name: "in",
         source: Some(RoleTables {

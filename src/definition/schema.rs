@@ -129,12 +129,14 @@ pub(super) fn check_metadata(
             report.push(
                 Diagnostic::error(format!(
                     "`{}` is {}, the metadata `{key}` {}",
-                    column.name, column.ty, known.logical
+                    column.name,
+                    column.ty,
+                    known.logical()
                 ))
                 .at(at.ty)
-                .expected(known.logical.to_string()),
+                .expected(known.logical().to_string()),
             );
-        } else if known.nullable && !column.ty.nullable {
+        } else if role == Role::Source && known.nullable && !column.ty.nullable {
             report.push(
                 Diagnostic::error(format!("`{}` is NOT NULL, but the metadata `{key}` may be null", column.name))
                     .at(at.ty)
@@ -172,7 +174,7 @@ fn unknown_metadata(
 /// Whether a metadata value can fill a column of this type.
 fn fills(known: &MetadataKey, column: &LogicalType) -> bool {
     use LogicalType::{Char, Timestamp, TimestampLtz, VarChar};
-    match (&known.logical, column) {
+    match (&known.logical(), column) {
         // Formats neither pad nor cut texts, and neither is metadata.
         (VarChar(_) | Char(_), VarChar(_) | Char(_)) => true,
         // Times are kept in milliseconds and shown in UTC, whichever of the two kinds is asked for.

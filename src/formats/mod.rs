@@ -1,7 +1,9 @@
 //! Formats turn bodies into rows and rows into bytes. One file (or folder) per format, and one entry in the table.
 
 mod base64;
+mod charset;
 pub mod csv;
+pub mod delimited;
 #[cfg(test)]
 mod flink_cases;
 pub mod json;
@@ -60,8 +62,26 @@ pub trait Encoder: Send {
         self.encode_rows(rows, out, &mut |_, out| out.extend_from_slice(&line_end))
     }
 
+    /// What stands behind each row that `encode` writes: it is no part of a message's body.
+    fn line_end(&self) -> &[u8] {
+        b"\n"
+    }
+
     /// The usual ending of a file's name, without the dot.
     fn extension(&self) -> &'static str;
+}
+
+/// Hands out each row as the body of a message of its own, with its number. Rows that the format refuses are answered.
+pub fn bodies(encoder: &mut dyn Encoder, rows: &RecordBatch, mut each: impl FnMut(usize, &[u8])) -> Vec<RowReject> {
+    let (mut rejects, mut body) = (Vec::new(), Vec::new());
+    for row in 0..rows.num_rows() {
+        body.clear();
+        match encoder.encode(&rows.slice(row, 1), &mut body).pop() {
+            Some(reject) => rejects.push(RowReject { row, ..reject }),
+            None => each(row, body.strip_suffix(encoder.line_end()).unwrap_or(&body)),
+        }
+    }
+    rejects
 }
 
 /// Makes a decoder or encoder; the error says what the format cannot do with schema or options.
@@ -92,11 +112,11 @@ static FORMATS: &[Format] = &[
     },
 ];
 
-/// The names of all formats, as an option `format` takes them.
+/// The names of the formats that go with any connector, as an option `format` takes them.
 pub const NAMES: &[&str] = &["json", "csv", "raw"];
 
-/// What a definition may say of each format.
-pub const TABLES: &[&FormatTables] = &[&json::TABLES, &csv::TABLES, &raw::TABLES];
+/// What a definition may say of each format. `delimited` is set by options of its connectors, which make it themselves.
+pub const TABLES: &[&FormatTables] = &[&json::TABLES, &csv::TABLES, &raw::TABLES, &delimited::TABLES];
 
 fn find(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
@@ -123,7 +143,8 @@ mod tests {
     #[test]
     fn the_names_are_those_of_the_table() {
         assert!(FORMATS.iter().map(|format| format.name).eq(NAMES.iter().copied()));
-        assert!(TABLES.iter().map(|tables| tables.name).eq(NAMES.iter().copied()));
+        let names = NAMES.iter().copied().chain(["delimited"]);
+        assert!(TABLES.iter().map(|tables| tables.name).eq(names));
         let schema = Schema { columns: Vec::new() };
         assert!(decoder("xml", &schema, &Options::default()).err().unwrap().contains("json"));
     }

@@ -1,19 +1,20 @@
 //! A body as the value of the one column, as Flink's `raw` format.
 
-mod charset;
 pub mod options;
 #[cfg(test)]
 mod tests;
 
 use arrow_array::RecordBatch;
 
-use super::scalars::Scalars;
+use super::{
+    charset::{self, Charset},
+    scalars::Scalars,
+};
 use crate::{
     definition::{At, Diagnostic, Endpoint, FormatTables, Options, Role, unescape},
     formats::{self, Decoded},
     model::{Column, LogicalType, RowReject, RowsBuilder, Scalar, Schema, nearest},
 };
-use charset::Charset;
 pub use options::TABLE;
 use options::{CHARSET, ENDIANNESS, LINE_DELIMITER};
 
