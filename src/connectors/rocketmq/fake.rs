@@ -9,10 +9,10 @@ use async_trait::async_trait;
 use tokio::sync::Semaphore;
 
 use super::{
-    client::{Outgoing, Pull, PullStatus, Pulled, PulledMessage, Queue, Route, Sent, too_large},
+    client::{Outgoing, Properties, Pull, PullStatus, Pulled, PulledMessage, Queue, Route, Sent, too_large},
     service::{Connect, Service},
 };
-use crate::model::{Fault, FaultKind};
+use crate::model::{Body, Fault, FaultKind};
 
 /// What it holds, and what it was asked.
 #[derive(Default)]
@@ -123,8 +123,8 @@ impl Log {
                 id: format!("id-{at}").into(),
                 born_ms: stored.stored_ms - 1,
                 stored_ms: stored.stored_ms,
-                properties: properties.collect(),
-                body: stored.body.clone().into(),
+                properties: Properties::of(properties),
+                body: Body::Bytes(stored.body.clone().into()),
             });
         }
         if pulled.messages.is_empty() {
@@ -192,7 +192,7 @@ impl Service for Connection {
             stored_ms: 0,
         });
         held.logs.entry((broker, id)).or_default().messages.extend(stored);
-        Ok(Sent::default())
+        Ok(Sent { queue_offset: 0, ids: Vec::new() })
     }
 }
 

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use super::{
     client::Queue,
-    options::{ON_LOST_POSITION, OnLostPosition, SourceOptions, Startup},
+    options::ON_LOST_POSITION,
     queues::SeenQueues,
     service::Service,
+    source_options::{OnLostPosition, SourceOptions},
+    startup::Startup,
 };
 use crate::{
     connector::Start,

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::client::Queue;
+use super::client::{Queue, qualified};
 use crate::model::LaneId;
 
 /// See the module.
@@ -54,12 +54,7 @@ impl SeenQueues {
 /// The lane of a queue: `CLUSTER/TOPIC/BROKER/NUMBER`, the topic with its namespace.
 pub fn lane(namespace: Option<&str>, queue: &Queue) -> LaneId {
     let Queue { cluster, topic, broker, id, .. } = queue;
-    LaneId(format!("{cluster}/{}/{broker}/{id}", full_name(namespace, topic)).into())
-}
-
-/// A topic with its namespace, as it is called on the wire.
-pub fn full_name(namespace: Option<&str>, topic: &str) -> String {
-    namespace.map_or_else(|| topic.to_owned(), |namespace| format!("{namespace}%{topic}"))
+    LaneId(format!("{cluster}/{}/{broker}/{id}", qualified(namespace, topic)).into())
 }
 
 /// The topic of a lane, with its namespace. From the right: topics and numbers have no `/` in them, and brokers are

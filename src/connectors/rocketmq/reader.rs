@@ -10,14 +10,16 @@ use tokio::sync::Mutex;
 
 use super::{
     client::{Filter, Pull, PullStatus, Pulled, PulledMessage, Queue},
-    options::{FILTER_TAG, SourceOptions},
+    metadata,
+    options::FILTER_TAG,
     position::{Ends, Lane},
     queues::SeenQueues,
     service::Service,
+    source_options::{IngestionTime, SourceOptions},
 };
 use crate::{
     connector::{LogReader, Polled},
-    model::{Body, Fault, FaultKind, LaneId, Mend, Message, MetaValue},
+    model::{Body, Fault, FaultKind, LaneId, Mend, Message},
 };
 
 /// Reads one queue.
@@ -133,7 +135,7 @@ impl QueueReader {
     fn message(&self, queue_id: u32, message: PulledMessage) -> Message {
         let Filter::Tags(tags) = &self.options.filter else { return self.whole(queue_id, message) };
         // The broker looks at hashes of tags only.
-        if tags.iter().any(|tag| tag == message.tags()) {
+        if tags.iter().any(|tag| Some(tag.as_str()) == message.tags()) {
             return self.whole(queue_id, message);
         }
         let filtered = Body::Filtered(FILTER_TAG.name);
@@ -141,22 +143,14 @@ impl QueueReader {
     }
 
     fn whole(&self, queue_id: u32, message: PulledMessage) -> Message {
-        let text = |text: &str| MetaValue::Text(text.into());
-        let arrived_ms = if self.options.ingestion_is_stored { message.stored_ms } else { now_ms() };
-        let meta = vec![
-            MetaValue::Text(Arc::clone(&self.topic)),
-            MetaValue::Millis(arrived_ms),
-            MetaValue::Millis(message.born_ms),
-            MetaValue::Integer(queue_id.into()),
-            MetaValue::Integer(message.queue_offset as i64),
-            MetaValue::Text(Arc::clone(&message.id)),
-            text(message.keys()),
-            text(message.tags()),
-            MetaValue::Map(Arc::new(message.user_properties())),
-        ];
+        let arrived_ms = match self.options.ingestion_time {
+            IngestionTime::Received => now_ms(),
+            IngestionTime::Stored => message.stored_ms,
+        };
+        let meta = metadata::of(&message, &self.topic, queue_id, arrived_ms);
         // The sender's id may be on several messages, after its retries; the place is on one.
         let id = format!("{} at {} of {}", message.id, message.queue_offset, self.lane).into();
-        Message { id, body: Body::Bytes(message.body), meta, receipt: None }
+        Message { id, body: message.body, meta, receipt: None }
     }
 }
 

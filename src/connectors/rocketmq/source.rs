@@ -10,12 +10,12 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    client::{Queue, Route},
-    options::SourceOptions,
+    client::{Queue, Route, qualified},
     position::{Ends, Lane},
-    queues::{SeenQueues, full_name, lane, topic_of},
+    queues::{SeenQueues, lane, topic_of},
     reader::QueueReader,
     service::{Connect, Service},
+    source_options::SourceOptions,
 };
 use crate::{
     connector::{Lanes, LogSource, OpenedLane, Start},
@@ -67,9 +67,9 @@ impl RocketmqSource {
     }
 
     fn was_there(&self, topic: &str, known: &BTreeMap<LaneId, u64>) -> bool {
-        let name = full_name(self.namespace(), topic);
-        known.keys().any(|lane| topic_of(lane) == Some(&name))
-            || self.seen.all().iter().any(|(lane, _)| topic_of(lane) == Some(&name))
+        let name = qualified(self.namespace(), topic);
+        known.keys().any(|lane| topic_of(lane) == Some(&*name))
+            || self.seen.all().iter().any(|(lane, _)| topic_of(lane) == Some(&*name))
     }
 
     fn set_away(&self, topic: &str, is_away: bool) {
@@ -82,15 +82,15 @@ impl RocketmqSource {
     }
 
     fn missing(&self, topic: &str) -> Fault {
-        let (name, endpoints) = (full_name(self.namespace(), topic), self.options.client.endpoints.join(";"));
+        let (name, endpoints) = (qualified(self.namespace(), topic), self.options.client.endpoints.join(";"));
         Fault::restart(FaultKind::Missing, format!("there is no topic {name} at {endpoints}"))
     }
 
     /// A bounded source is Finished when the lanes of its one list are at their ends, so none may be left out of it.
     fn check_complete(&self, known: &BTreeMap<LaneId, u64>, present: &BTreeMap<LaneId, Queue>) -> Result<(), Fault> {
-        let names: HashSet<_> = self.options.topics.iter().map(|topic| full_name(self.namespace(), topic)).collect();
+        let names: HashSet<_> = self.options.topics.iter().map(|topic| qualified(self.namespace(), topic)).collect();
         let seen: BTreeSet<LaneId> = self.seen.all().into_iter().map(|(lane, _)| lane).collect();
-        let ours = |lane: &&LaneId| topic_of(lane).is_some_and(|topic| names.contains(topic));
+        let ours = |lane: &&LaneId| topic_of(lane).is_some_and(|topic| names.contains(&*topic));
         let away = known.keys().chain(&seen).filter(ours).find(|lane| !present.contains_key(lane));
         away.map_or(Ok(()), |lane| {
             Err(Fault::retry(FaultKind::Service, format!("{lane} has no route now, so its end is not known")))
@@ -118,7 +118,7 @@ impl RocketmqSource {
 #[async_trait]
 impl LogSource for RocketmqSource {
     fn identity(&self) -> SourceIdentity {
-        identity(&self.options)
+        self.options.identity()
     }
 
     async fn lanes(&self, known: &BTreeMap<LaneId, u64>) -> Result<Lanes, Fault> {
@@ -191,11 +191,4 @@ impl LogSource for RocketmqSource {
     fn patience(&self) -> Duration {
         self.options.client.request_timeout
     }
-}
-
-/// Who reads, without credentials and topics: one topic more makes no other source.
-pub fn identity(options: &SourceOptions) -> SourceIdentity {
-    let endpoints = options.client.endpoints.join(";");
-    let namespace = options.client.namespace.as_ref().map(|name| format!(" namespace {name}")).unwrap_or_default();
-    SourceIdentity(format!("rocketmq {endpoints}{namespace} group {}", options.group))
 }

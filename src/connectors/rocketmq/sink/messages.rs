@@ -5,52 +5,41 @@ use std::ops::Range;
 use arrow_array::{Array, RecordBatch, StringArray};
 use bytes::Bytes;
 
-use super::{super::client::Outgoing, sends::SendBatch};
+use super::{
+    super::{client::Outgoing, sink_options::SinkColumns},
+    sends::SendBatch,
+};
 use crate::{
     connector::RowReject,
     formats::Encoder,
-    model::{Fault, FaultKind, Schema},
+    model::{Fault, FaultKind},
 };
 
 /// The body of one request: a quarter of what Java's documentation advises for a batch (1 MiB, where brokers take 4 by
 /// default). More of them are under way at once, and larger ones are no faster.
 const BATCH_BYTES: usize = 256 << 10;
-/// Bytes of a message in a request beside its body and properties: five numbers and the length of the properties.
-const FRAME_BYTES: usize = 22;
-/// The longest properties a message can have, in bytes: their length is a signed 16-bit number.
-const PROPERTIES_BYTES: usize = i16::MAX as usize;
-/// What the client may add to the properties: the unique key, and names.
-const OTHER_PROPERTIES_BYTES: usize = 256;
 /// The largest body that is tried: no side of the protocol reads a frame of 16 MiB or more, and closes the connection.
 const BODY_BYTES: usize = (16 << 20) - (64 << 10);
-/// What separates properties, and their names from their values, on the wire.
-const SEPARATORS: [char; 2] = ['\u{1}', '\u{2}'];
 
 /// Makes messages of rows.
 pub struct Messages {
     encoder: Box<dyn Encoder>,
-    /// The columns of the body.
-    body: Vec<usize>,
-    keys: Option<usize>,
-    tags: Option<usize>,
+    columns: SinkColumns,
     /// The tag of messages whose row has none.
     tag: Option<String>,
 }
 
 impl Messages {
-    /// `schema`: the sink's; `encoder`: for its physical columns.
-    pub fn new(schema: &Schema, encoder: Box<dyn Encoder>, tag: Option<String>) -> Self {
-        let of = |key: &str| schema.columns.iter().position(|column| column.metadata.as_deref() == Some(key));
-        let columns = schema.columns.iter().enumerate();
-        let body = columns.filter(|(_, column)| column.metadata.is_none()).map(|(at, _)| at).collect();
-        Self { encoder, body, keys: of("keys"), tags: of("tags"), tag }
+    /// `encoder`: of the columns of the body.
+    pub fn new(columns: SinkColumns, encoder: Box<dyn Encoder>, tag: Option<String>) -> Self {
+        Self { encoder, columns, tag }
     }
 
     /// The messages of these rows, and the rows of which none can be made.
     pub fn of(&mut self, write: u64, rows: &RecordBatch) -> Result<(Vec<SendBatch>, Vec<RowReject>), Fault> {
         let bug = |error| Fault::restart(FaultKind::Bug, "the columns of the body are not there").because(error);
-        let bodies = rows.project(&self.body).map_err(bug)?;
-        let (keys, tags) = (texts(rows, self.keys)?, texts(rows, self.tags)?);
+        let bodies = rows.project(&self.columns.body).map_err(bug)?;
+        let (keys, tags) = (texts(rows, self.columns.keys)?, texts(rows, self.columns.tags)?);
         let (mut encoded, mut ends) = (Vec::new(), Vec::with_capacity(rows.num_rows()));
         let mut rejects =
             self.encoder.encode_rows(&bodies, &mut encoded, &mut |row, encoded| ends.push((row, encoded.len())));
@@ -79,7 +68,7 @@ struct Batches {
 
 impl Batches {
     fn push(&mut self, row: usize, message: Outgoing) {
-        let size = size(&message);
+        let size = message.size();
         match self.batches.last_mut() {
             Some(batch) if self.bytes + size <= BATCH_BYTES => {
                 batch.messages.push(message);
@@ -96,12 +85,6 @@ impl Batches {
     }
 }
 
-/// About what a message takes in a request, in bytes.
-pub fn size(message: &Outgoing) -> usize {
-    let properties = message.keys.as_ref().map_or(0, String::len) + message.tags.as_ref().map_or(0, String::len);
-    FRAME_BYTES + message.body.len() + properties + OTHER_PROPERTIES_BYTES
-}
-
 /// A message, or why there can be none.
 fn message(
     encoded: &Bytes,
@@ -115,16 +98,9 @@ fn message(
     if body.len() > BODY_BYTES {
         return Err(format!("its body has {} bytes, and no request can hold more than {BODY_BYTES}", body.len()));
     }
-    for (name, value) in [("keys", &keys), ("tags", &tags)] {
-        if value.as_ref().is_some_and(|value| value.contains(SEPARATORS)) {
-            return Err(format!("its {name} hold U+0001 or U+0002, which separate the properties of a message"));
-        }
-    }
-    let properties = [&keys, &tags].iter().map(|value| value.as_ref().map_or(0, String::len)).sum::<usize>();
-    if properties > PROPERTIES_BYTES - OTHER_PROPERTIES_BYTES {
-        return Err(format!("its keys and tags have {properties} bytes, and properties can have {PROPERTIES_BYTES}"));
-    }
-    Ok(Outgoing { body: encoded.slice(body), keys, tags, properties: Vec::new() })
+    let message = Outgoing { body: encoded.slice(body), keys, tags, properties: Vec::new() };
+    message.check().map_err(|fault| fault.to_string())?;
+    Ok(message)
 }
 
 fn texts(rows: &RecordBatch, column: Option<usize>) -> Result<Option<&StringArray>, Fault> {

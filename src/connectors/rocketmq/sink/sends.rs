@@ -47,7 +47,7 @@ impl SendBatch {
         let half = messages.len() / 2;
         let (later, later_rows) = (messages.split_off(half), rows.split_off(half));
         [(messages, rows), (later, later_rows)].map(|(messages, rows)| Self {
-            largest: messages.iter().map(super::messages::size).max().unwrap_or(0),
+            largest: messages.iter().map(Outgoing::size).max().unwrap_or(0),
             messages,
             rows,
             write: self.write,

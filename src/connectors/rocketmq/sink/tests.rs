@@ -13,21 +13,17 @@ use crate::{
     model::{Column, ColumnType, FaultKind, Mend, Schema},
 };
 
-fn column(name: &str, metadata: Option<&str>) -> Column {
-    Column {
-        name: name.to_owned(),
-        ty: ColumnType::parse("STRING").unwrap(),
-        metadata: metadata.map(str::to_owned),
-        is_virtual: false,
-    }
+fn column(name: &str) -> Column {
+    let ty = ColumnType::parse("STRING").unwrap();
+    Column { name: name.to_owned(), ty, metadata: None, is_virtual: false }
 }
 
 /// A sink of bodies, keys and tags.
 fn sink(fake: &Arc<Fake>, times: u32) -> RocketmqSink {
-    let schema = Schema { columns: vec![column("k", Some("keys")), column("body", None), column("t", Some("tags"))] };
-    let body = Schema { columns: vec![column("body", None)] };
+    let columns = SinkColumns { body: vec![1], keys: Some(0), tags: Some(2) };
+    let body = Schema { columns: vec![column("body")] };
     let encoder = formats::encoder("raw", &body, &Options::default()).unwrap();
-    let messages = Messages::new(&schema, encoder, Some("fallen-back".to_owned()));
+    let messages = Messages::new(columns, encoder, Some("fallen-back".to_owned()));
     let topic = Topic::new("t".to_owned(), "ns:1".to_owned(), Arc::new(AtomicBool::new(false)));
     let retries = Retries { times, pause: Duration::ZERO };
     let identity = SinkIdentity { connector: "rocketmq5".to_owned(), target: "ns:1/t".to_owned() };
