@@ -20,6 +20,8 @@ mod sink;
 mod sink_options;
 mod source;
 mod source_options;
+#[cfg(test)]
+mod source_tests;
 mod startup;
 mod zone;
 

@@ -87,7 +87,6 @@ impl Lane<'_> {
             OnLostPosition::Latest => (next, "end"),
         };
         tracing::warn!("{outside}: it is read on from its {end}, {other}");
-        self.seen.within(self.id);
         Ok(other)
     }
 }

@@ -45,6 +45,13 @@ impl SeenQueues {
         self.lock().beyond.entry(lane.clone()).or_insert_with(Instant::now).elapsed()
     }
 
+    /// As if a position had been beyond the end for long.
+    #[cfg(test)]
+    pub fn long_beyond(&self, lane: &LaneId) {
+        let long_ago = Instant::now().checked_sub(Duration::from_secs(3600)).unwrap();
+        self.lock().beyond.insert(lane.clone(), long_ago);
+    }
+
     /// The position is within its queue.
     pub fn within(&self, lane: &LaneId) {
         self.lock().beyond.remove(lane);

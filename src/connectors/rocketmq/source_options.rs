@@ -146,7 +146,8 @@ fn allocation(reading: &mut Reading<'_>) -> Allocation {
     let last = parallelism.saturating_sub(1);
     match index {
         None if parallelism > 1 => {
-            let message = format!("`{}` is {parallelism}, but `{}` is missing", PARALLELISM.name, PARALLELISM_INDEX.name);
+            let message =
+                format!("`{}` is {parallelism}, but `{}` is missing", PARALLELISM.name, PARALLELISM_INDEX.name);
             reading.error(&PARALLELISM, message, &format!("say which of them this process is, from 0 to {last}"));
         }
         Some(index) if index >= parallelism => {
