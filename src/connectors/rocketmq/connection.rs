@@ -46,7 +46,11 @@ pub(super) fn addresses(reading: &mut Reading<'_>, spec: &'static OptionSpec) ->
     let mut addresses: Vec<String> = Vec::new();
     for part in reading.text(spec).split(';').map(str::trim) {
         if part.starts_with("https://") {
-            reading.error(spec, format!("`{}` begins with `https://`", spec.name), "it is no HTTP that is spoken there");
+            reading.error(
+                spec,
+                format!("`{}` begins with `https://`", spec.name),
+                "it is no HTTP that is spoken there",
+            );
             continue;
         }
         let address = part.strip_prefix("http://").unwrap_or(part);
@@ -113,7 +117,8 @@ pub(super) fn group(reading: &mut Reading<'_>, spec: &'static OptionSpec) -> Str
 }
 
 fn is_name(text: &str, longest: usize) -> bool {
-    (1..=longest).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-%|".contains(&byte))
+    (1..=longest).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-%|".contains(&byte))
 }
 
 /// A whole number of milliseconds.
@@ -136,7 +141,8 @@ mod tests {
         for good in ["127.0.0.1:9876", "rmq-x.gz.qcloud.tencenttdmq.com:8080", "[::1]:1", "mq_1:65535"] {
             assert!(is_address(good), "{good}");
         }
-        for wrong in ["", "host", "host:", ":1", "host:0", "host:65536", "host:+1", "a b:1", "::1:1", "h/x:1", "u@h:1"] {
+        for wrong in ["", "host", "host:", ":1", "host:0", "host:65536", "host:+1", "a b:1", "::1:1", "h/x:1", "u@h:1"]
+        {
             assert!(!is_address(wrong), "{wrong}");
         }
     }

@@ -372,7 +372,8 @@ mod tests {
             names.sort_unstable();
             names.dedup();
             assert_eq!(names.len(), table.options.len());
-            let secret: Vec<_> = table.options.iter().filter(|option| option.secret).map(|option| option.name).collect();
+            let secret: Vec<_> =
+                table.options.iter().filter(|option| option.secret).map(|option| option.name).collect();
             assert_eq!(secret, ["rocketmq.client.secretKey"]);
         }
     }

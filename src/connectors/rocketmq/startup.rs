@@ -47,7 +47,8 @@ pub(super) fn startup(reading: &mut Reading<'_>, zone: Option<Zone>) -> Startup 
         return values.first().map_or(Startup::Latest, |(_, startup)| *startup);
     };
     if let Some((spec, startup)) = values.first() {
-        let message = format!("`{}` cannot be given with `{}`, which says the mode by itself", SCAN_MODE.name, spec.name);
+        let message =
+            format!("`{}` cannot be given with `{}`, which says the mode by itself", SCAN_MODE.name, spec.name);
         reading.error(&SCAN_MODE, message, "take one of the two out");
         return *startup;
     }
@@ -135,4 +136,3 @@ fn date(
     }
     None
 }
-

@@ -84,7 +84,8 @@ fn offset(text: &str) -> Option<FixedOffset> {
         None if rest.len() > 2 => rest.split_at_checked(rest.len() - 2)?,
         None => (rest, "00"),
     };
-    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<i32>().ok()).flatten();
+    let number =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<i32>().ok()).flatten();
     let (hours, minutes) = (number(hours).filter(|_| hours.len() <= 2)?, number(minutes)?);
     let inside = hours <= 23 && minutes <= 59;
     inside.then(|| FixedOffset::east_opt(sign * (hours * 3600 + minutes * 60))).flatten()
@@ -114,7 +115,9 @@ mod tests {
     fn an_unknown_zone_is_none_and_the_nearest_is_named() {
         assert_eq!(Zone::parse("Asia/Shangai"), Err(Some("Asia/Shanghai")));
         assert_eq!(Zone::parse("asia/shanghai"), Err(Some("Asia/Shanghai")));
-        for wrong in ["CST", "GMT+", "+", "GMT+24", "+08:0", "+8:60", "+08:000", "+12345", "8", "", "UTC8", "+ 8", "++8"] {
+        for wrong in
+            ["CST", "GMT+", "+", "GMT+24", "+08:0", "+8:60", "+08:000", "+12345", "8", "", "UTC8", "+ 8", "++8"]
+        {
             assert!(Zone::parse(wrong).is_err(), "{wrong}");
         }
     }
