@@ -62,26 +62,8 @@ pub trait Encoder: Send {
         self.encode_rows(rows, out, &mut |_, out| out.extend_from_slice(&line_end))
     }
 
-    /// What stands behind each row that `encode` writes: it is no part of a message's body.
-    fn line_end(&self) -> &[u8] {
-        b"\n"
-    }
-
     /// The usual ending of a file's name, without the dot.
     fn extension(&self) -> &'static str;
-}
-
-/// Hands out each row as the body of a message of its own, with its number. Rows that the format refuses are answered.
-pub fn bodies(encoder: &mut dyn Encoder, rows: &RecordBatch, mut each: impl FnMut(usize, &[u8])) -> Vec<RowReject> {
-    let (mut rejects, mut body) = (Vec::new(), Vec::new());
-    for row in 0..rows.num_rows() {
-        body.clear();
-        match encoder.encode(&rows.slice(row, 1), &mut body).pop() {
-            Some(reject) => rejects.push(RowReject { row, ..reject }),
-            None => each(row, body.strip_suffix(encoder.line_end()).unwrap_or(&body)),
-        }
-    }
-    rejects
 }
 
 /// Makes a decoder or encoder; the error says what the format cannot do with schema or options.

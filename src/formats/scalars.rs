@@ -75,7 +75,8 @@ impl<'a> Scalars<'a> {
             Self::Date(values) => time::write_date(values[row], out)
                 .ok_or_else(|| format!("{} days since the epoch are outside the calendar", values[row]))?,
             Self::Time(values) => {
-                time::write_time(values[row], out).ok_or_else(|| format!("{} ms are not a time of day", values[row]))?;
+                time::write_time(values[row], out)
+                    .ok_or_else(|| format!("{} ms are not a time of day", values[row]))?;
             }
             Self::Timestamp { values, zoned, unit } => {
                 time::write_timestamp(values[row], Standard::Sql, *zoned, *unit, out)

@@ -27,8 +27,8 @@ mod zone;
 
 pub use allocate::{Allocation, Strategy};
 pub use bodies::{decoder, encoder};
-pub use sink_options::{SinkColumns, SinkOptions};
-pub use source_options::{IngestionTime, OnLostPosition, SourceOptions};
+pub use sink_options::SinkOptions;
+pub use source_options::{OnLostPosition, SourceOptions};
 pub use startup::Startup;
 
 use crate::definition::{ConnectorTables, Endpoint, FormatUse, RoleTables};

@@ -7,7 +7,7 @@ use super::{
     connection,
     options::SINK_METADATA,
     reading::Reading,
-    sink_options::{self, SinkColumns, SinkOptions},
+    sink_options::{self, SinkOptions},
 };
 use crate::definition::{ConnectorTables, FormatUse, OptionKind, OptionSpec, OptionTable, RoleTables};
 
@@ -140,6 +140,5 @@ pub(super) fn read(reading: &mut Reading<'_>) -> SinkOptions {
         retry_sleep: connection::millis(reading, &SLEEP_TIME_MS),
         send_timeout: TIMEOUT,
         tag: reading.opt_text(&TAG).map(str::to_owned),
-        columns: SinkColumns::of(&reading.endpoint.schema),
     }
 }

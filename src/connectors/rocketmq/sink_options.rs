@@ -10,8 +10,8 @@ use super::{
     reading::Reading,
 };
 use crate::{
-    definition::{Diagnostic, Endpoint, OptionSpec},
-    model::{Schema, SinkIdentity},
+    definition::{At, Diagnostic, Endpoint, OptionSpec},
+    model::SinkIdentity,
 };
 
 /// The pause before a send is tried again, where no option says it. Apache's connector begins with as much.
@@ -34,36 +34,6 @@ pub struct SinkOptions {
     pub send_timeout: Duration,
     /// The tag of messages whose row says none.
     pub tag: Option<String>,
-    /// What the columns of a row become.
-    pub columns: SinkColumns,
-}
-
-/// What the columns of a batch become, by their index. Virtual columns are in no batch, and so are not counted.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SinkColumns {
-    /// Those of the body, in the order in which the encoder takes them.
-    pub body: Vec<usize>,
-    /// That of the keys.
-    pub keys: Option<usize>,
-    /// That of the tag.
-    pub tags: Option<usize>,
-}
-
-impl SinkColumns {
-    /// Of a sink's schema.
-    pub fn of(schema: &Schema) -> Self {
-        let mut columns = Self::default();
-        for (index, column) in schema.columns.iter().filter(|column| !column.is_virtual).enumerate() {
-            match column.metadata.as_deref() {
-                None => columns.body.push(index),
-                Some("keys") => columns.keys = Some(index),
-                Some("tags") => columns.tags = Some(index),
-                // The definition was checked: there are no others.
-                Some(_) => {}
-            }
-        }
-        columns
-    }
 }
 
 impl SinkOptions {
@@ -103,19 +73,17 @@ fn read(reading: &mut Reading<'_>) -> SinkOptions {
         retry_sleep: RETRY_SLEEP,
         send_timeout: connection::millis(reading, &SEND_TIMEOUT),
         tag: reading.opt_text(&SINK_TAG).map(str::to_owned),
-        columns: SinkColumns::of(&reading.endpoint.schema),
     }
 }
 
 /// Two columns for one thing: of one of them nothing would become.
 fn twice(reading: &mut Reading<'_>) {
     let columns = &reading.endpoint.schema.columns;
-    for (index, column) in columns.iter().enumerate().filter(|(_, column)| !column.is_virtual) {
+    for (index, column) in columns.iter().enumerate() {
         let Some(key) = &column.metadata else { continue };
-        let same = |other: &&crate::model::Column| !other.is_virtual && other.metadata.as_ref() == Some(key);
-        if let Some(other) = columns.iter().take(index).find(same) {
+        if let Some(other) = columns.iter().take(index).find(|other| other.metadata.as_ref() == Some(key)) {
             let message = format!("`{}` and `{}` are both the metadata `{key}`", other.name, column.name);
-            let place = reading.endpoint.at(crate::definition::At::Column(&column.name));
+            let place = reading.endpoint.at(At::Column(&column.name));
             reading.found.push(Diagnostic::error(message).at(place).help("a message has one"));
         }
     }
@@ -126,6 +94,6 @@ fn several_tags(endpoint: &Endpoint, spec: &OptionSpec) -> Option<Diagnostic> {
     let tag = endpoint.options.opt_text(spec)?;
     let joint = [",", "||"].into_iter().find(|joint| tag.contains(joint))?;
     let message = format!("`{}` holds `{joint}`, but a message has one tag, which this is a part of", spec.name);
-    let place = endpoint.at(crate::definition::At::Option(spec));
+    let place = endpoint.at(At::Option(spec));
     Some(Diagnostic::warning(message).at(place).help("readers find it only by all of it"))
 }

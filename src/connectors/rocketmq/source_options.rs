@@ -47,8 +47,8 @@ pub struct SourceOptions {
     pub commit: bool,
     /// What is done about a position that is gone.
     pub on_lost_position: OnLostPosition,
-    /// What the metadata `ingestion-time` is.
-    pub ingestion_time: IngestionTime,
+    /// Whether the metadata `ingestion-time` is when the broker stored a message, and not when it came in here.
+    pub ingestion_is_stored: bool,
 }
 
 /// `on_lost_position`
@@ -60,15 +60,6 @@ pub enum OnLostPosition {
     Earliest,
     /// Reading goes on at its end.
     Latest,
-}
-
-/// `rocketmq.source.ingestion.time`
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IngestionTime {
-    /// When the message came in here.
-    Received,
-    /// When the broker stored it.
-    Stored,
 }
 
 impl SourceOptions {
@@ -99,10 +90,7 @@ impl SourceOptions {
                 "latest" => OnLostPosition::Latest,
                 _ => OnLostPosition::Fail,
             },
-            ingestion_time: match options.text(&INGESTION_TIME) {
-                "stored" => IngestionTime::Stored,
-                _ => IngestionTime::Received,
-            },
+            ingestion_is_stored: options.text(&INGESTION_TIME) == "stored",
         };
         reading.done(read)
     }

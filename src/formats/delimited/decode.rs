@@ -119,7 +119,12 @@ fn length(columns: &[ColumnPlan], rows: &RowsBuilder) -> usize {
     columns.first().and_then(|column| rows.columns().get(column.index)).map_or(0, |column| column.len())
 }
 
-fn append<'a>(plan: &'a ColumnPlan, field: &'a str, rows: &mut RowsBuilder, read: &mut Line) -> Result<(), Failure<'a>> {
+fn append<'a>(
+    plan: &'a ColumnPlan,
+    field: &'a str,
+    rows: &mut RowsBuilder,
+    read: &mut Line,
+) -> Result<(), Failure<'a>> {
     let scalar = match plan.kind {
         Kind::Text => Some(Scalar::Text(field)),
         Kind::Boolean => boolean(field).map(Scalar::Boolean),

@@ -11,7 +11,7 @@ use crate::{
     model::{LogicalType, RowReject, Schema},
 };
 
-/// Writes a row as a line without an end, its values joined by the first of the delimiters; with a single column of
+/// Writes a row as a line, its values joined by the first of the delimiters; with a single column of
 /// BYTES, its value as it is.
 ///
 /// Null is the empty text. Nothing is quoted or escaped, so a value that holds a delimiter does not read back as it was.
@@ -92,7 +92,12 @@ fn write_field(scalars: &Scalars<'_>, row: usize, line: &mut Vec<u8>) -> Result<
 }
 
 impl formats::Encoder for Encoder {
-    fn encode(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Vec<RowReject> {
+    fn encode_rows(
+        &mut self,
+        rows: &RecordBatch,
+        out: &mut Vec<u8>,
+        written: &mut dyn FnMut(usize, &mut Vec<u8>),
+    ) -> Vec<RowReject> {
         let columns = match self.open(rows) {
             Ok(columns) => columns,
             Err(reason) => {
@@ -103,9 +108,12 @@ impl formats::Encoder for Encoder {
         let mut rejects = Vec::new();
         for row in 0..rows.num_rows() {
             let start = out.len();
-            if let Err(reason) = self.row(&columns, row, &mut line, out) {
-                out.truncate(start);
-                rejects.push(RowReject { row, reason });
+            match self.row(&columns, row, &mut line, out) {
+                Ok(()) => written(row, out),
+                Err(reason) => {
+                    out.truncate(start);
+                    rejects.push(RowReject { row, reason });
+                }
             }
         }
         self.line = line;
@@ -113,7 +121,7 @@ impl formats::Encoder for Encoder {
     }
 
     fn line_end(&self) -> &[u8] {
-        b""
+        b"\n"
     }
 
     fn extension(&self) -> &'static str {

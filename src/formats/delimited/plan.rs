@@ -75,7 +75,8 @@ pub fn unfit(schema: &Schema) -> Option<Unfit> {
 
 impl Plan {
     pub(super) fn new(schema: &Schema) -> Result<Self, Unfit> {
-        let is_bytes = |column: &Column| matches!(column.ty.logical, LogicalType::Binary(_) | LogicalType::VarBinary(_));
+        let is_bytes =
+            |column: &Column| matches!(column.ty.logical, LogicalType::Binary(_) | LogicalType::VarBinary(_));
         let physical: Vec<_> =
             schema.columns.iter().enumerate().filter(|(_, column)| column.metadata.is_none()).collect();
         if let [(index, column)] = physical[..]
