@@ -1,8 +1,4 @@
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
     allocate::{Allocation, Strategy},
@@ -51,7 +47,7 @@ struct Tried {
 
 fn with(fake: Arc<Fake>, options: SourceOptions) -> Tried {
     let seen = Arc::new(SeenQueues::default());
-    let source = RocketmqSource::new(Arc::new(options), fake.connect(), Arc::clone(&seen)).unwrap();
+    let source = RocketmqSource::new(options, fake.connect(), Arc::clone(&seen)).unwrap();
     Tried { fake, seen, source }
 }
 
