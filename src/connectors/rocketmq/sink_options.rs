@@ -18,7 +18,7 @@ use crate::{
 const RETRY_SLEEP: Duration = Duration::from_millis(200);
 
 /// What the options of a sink say, of `rocketmq4`, `rocketmq5` or `mq`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct SinkOptions {
     /// Where to connect, and as whom.
     pub client: ClientOptions,

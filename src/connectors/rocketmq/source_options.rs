@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// What the options of a source say.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct SourceOptions {
     /// Where to connect, and as whom.
     pub client: ClientOptions,
