@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    client::{Channel, ClientOptions, Credentials},
+    client::{Channel, ClientOptions, Credentials, parse_endpoints},
     options,
     reading::Reading,
 };
@@ -13,7 +13,6 @@ use crate::definition::OptionSpec;
 const LONGEST_TOPIC: usize = 127;
 /// Longest name of a group, as Java's `Validators` has it.
 const LONGEST_GROUP: usize = 255;
-const ADDRESSES: &str = "addresses such as `127.0.0.1:9876`, `host:port` each, separated by `;`";
 const TOPIC: &str = "a topic: 1 to 127 letters, digits, `_`, `-`, `%` or `|`";
 const TOPICS: &str = "topics, of 1 to 127 letters, digits, `_`, `-`, `%` or `|` each, separated by `;`";
 const GROUP: &str = "a group: 1 to 255 letters, digits, `_`, `-`, `%` or `|`";
@@ -43,35 +42,14 @@ pub(super) fn credentials((access_key, secret_key): (&str, &str)) -> Credentials
 
 /// `host:port` of each address of an option.
 pub(super) fn addresses(reading: &mut Reading<'_>, spec: &'static OptionSpec) -> Vec<String> {
-    let mut addresses: Vec<String> = Vec::new();
-    for part in reading.text(spec).split(';').map(str::trim) {
-        if part.starts_with("https://") {
-            reading.error(
-                spec,
-                format!("`{}` begins with `https://`", spec.name),
-                "it is no HTTP that is spoken there",
-            );
-            continue;
-        }
-        let address = part.strip_prefix("http://").unwrap_or(part);
-        let address = address.strip_suffix('/').unwrap_or(address);
-        if !is_address(address) {
-            reading.refuse(spec, part, ADDRESSES, None);
-        } else if !addresses.iter().any(|other| other == address) {
-            addresses.push(address.to_owned());
-        }
-    }
-    addresses
-}
-
-fn is_address(text: &str) -> bool {
-    let Some((host, port)) = text.rsplit_once(':') else { return false };
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-    let good = match bare {
-        Some(host) => host.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => !host.is_empty() && host.chars().all(|c| c.is_alphanumeric() || "._-".contains(c)),
-    };
-    good && port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|port| port > 0)
+    parse_endpoints(reading.text(spec)).unwrap_or_else(|why| {
+        let message = match reading.endpoint.options.is_masked(spec) {
+            true => format!("the value of `{}` cannot be used", spec.name),
+            false => format!("`{}`: {why}", spec.name),
+        };
+        reading.error(spec, message, "several addresses are separated by `;`");
+        Vec::new()
+    })
 }
 
 /// The instance that an endpoint of Alibaba Cloud begins with: `MQ_INST_`, a word, `_`, a word, `.`. The Java client
@@ -135,17 +113,6 @@ pub(super) fn name(client: &ClientOptions) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_address_is_a_host_and_a_port() {
-        for good in ["127.0.0.1:9876", "rmq-x.gz.qcloud.tencenttdmq.com:8080", "[::1]:1", "mq_1:65535"] {
-            assert!(is_address(good), "{good}");
-        }
-        for wrong in ["", "host", "host:", ":1", "host:0", "host:65536", "host:+1", "a b:1", "::1:1", "h/x:1", "u@h:1"]
-        {
-            assert!(!is_address(wrong), "{wrong}");
-        }
-    }
 
     #[test]
     fn an_endpoint_that_names_an_instance_says_its_namespace() {
