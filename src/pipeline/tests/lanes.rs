@@ -392,7 +392,7 @@ fn a_lane_is_not_forgotten_before_the_service_knows_how_far_it_was_read() {
 }
 
 #[test]
-fn a_commit_that_hangs_is_counted_as_failed_and_does_not_keep_a_drain_from_its_end() {
+fn a_commit_that_hangs_is_given_up_and_does_not_keep_a_drain_from_its_end() {
     run(Setup { timeout: Duration::from_secs(1), ..Setup::default() }, async |rig| {
         let log = Log::new(1, 0);
         begin(rig, &log, 1).await;
