@@ -324,6 +324,19 @@ fn a_pipeline_is_not_finished_while_a_lane_that_was_read_is_away() {
 }
 
 #[test]
+fn a_lane_that_is_no_part_of_the_source_any_more_keeps_its_position_and_no_end_away() {
+    run(Setup::default(), async |rig| {
+        let log = Log::new(2, 0);
+        begin(rig, &log, 2).await;
+        log.with(0, |lane| (lane.next, lane.bounded) = (5, true));
+        log.with(1, |lane| lane.away = true);
+        // It is asked once, so the answer is complete.
+        finishes(log.open(rig).await).await;
+        assert_eq!(stored(rig).await, BTreeMap::from([(lane(0), 5), (lane(1), 0)]));
+    });
+}
+
+#[test]
 fn a_lane_whose_route_vanishes_is_read_on() {
     run(OFTEN(), async |rig| {
         let log = Log::new(2, 0);
@@ -366,6 +379,41 @@ fn a_lane_that_another_process_reads_is_finished_committed_and_then_forgotten() 
         let commits = log.state().commits.clone();
         assert_eq!(commits.last().and_then(|last| last.get(&lane(1))), Some(&5), "{commits:?}");
         assert_eq!(stored(rig).await.keys().collect::<Vec<_>>(), [&lane(0)]);
+    });
+}
+
+#[test]
+fn a_lane_is_not_forgotten_before_the_service_knows_how_far_it_was_read() {
+    run(OFTEN(), async |rig| {
+        let log = Log::new(1, 0);
+        log.state().discovery = Some(QUICK);
+        begin(rig, &log, 1).await;
+        let running = log.open(rig).await;
+        all_polled(&log, 1).await;
+        let refused = || Fault::never(FaultKind::Service, "no such group now");
+        log.state().commit_faults.extend((0..1_000).map(|_| refused()));
+        log.send(0, 5);
+        written(rig, 15).await;
+        log.move_away(0, true);
+        until("it is not read any more", || rig.vitals.metrics.lanes.get() == 0).await;
+        let left = log.state().commit_faults.len();
+        // Each checkpoint tries again, also one that holds nothing.
+        until("it is refused time and again", || log.state().commit_faults.len() + 5 < left).await;
+        running.cut().await;
+        assert_eq!(stored(rig).await, BTreeMap::from([(lane(0), 5)]));
+    });
+}
+
+#[test]
+fn a_commit_that_hangs_is_given_up_and_does_not_keep_a_drain_from_its_end() {
+    run(Setup { timeout: Duration::from_secs(1), ..Setup::default() }, async |rig| {
+        let log = Log::new(1, 0);
+        begin(rig, &log, 1).await;
+        let (_never, gate) = oneshot::channel();
+        log.state().commit_gates.push_back(gate);
+        let running = log.open(rig).await;
+        all_polled(&log, 1).await;
+        running.drain().await;
     });
 }
 
