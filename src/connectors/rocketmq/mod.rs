@@ -6,16 +6,30 @@ pub mod allocate;
 mod bodies;
 pub mod client;
 mod connection;
+#[cfg(test)]
+mod fake;
+mod make;
+mod metadata;
 pub mod mq;
 pub mod options;
+mod position;
+mod queues;
+mod reader;
 mod reading;
+mod service;
+mod sink;
 mod sink_options;
+mod source;
 mod source_options;
+#[cfg(test)]
+mod source_tests;
 mod startup;
+mod topics;
 mod zone;
 
 pub use allocate::{Allocation, Strategy};
-pub use bodies::{decoder, encoder};
+pub use bodies::decoder;
+pub use make::{sink, source};
 pub use sink_options::SinkOptions;
 pub use source_options::{OnLostPosition, SourceOptions};
 pub use startup::Startup;
