@@ -70,8 +70,7 @@ fn source(endpoint: &Endpoint, batch_rows: usize) -> Result<(SourceIdentity, Mak
         return Ok((make().identity(), Arc::new(move || Ok(make()))));
     }
     if rocketmq::is(endpoint) {
-        let (identity, make) = rocketmq::source(endpoint).map_err(first)?;
-        return Ok((identity, Arc::new(move || make().map(Source::Log))));
+        return rocketmq::source(endpoint).map_err(first);
     }
     if endpoint.connector != mns::TABLE.name {
         return Err(unknown(endpoint));
@@ -152,8 +151,7 @@ fn sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>
         return Ok((identity, Arc::new(move |_| Ok(Box::new(print::PrintSink::new(&options)) as Box<dyn Sink>))));
     }
     if rocketmq::is(endpoint) {
-        let (identity, make) = rocketmq::sink(endpoint).map_err(first)?;
-        return Ok((identity, Arc::new(move |_| make())));
+        return rocketmq::sink(endpoint).map_err(first);
     }
     if name == blackhole::TABLE.name {
         let make: MakeSink = Arc::new(|_| Ok(Box::new(blackhole::BlackholeSink::new()) as Box<dyn Sink>));

@@ -22,6 +22,9 @@ use crate::{
     model::{Body, Fault, FaultKind, LaneId, Mend, Message},
 };
 
+/// How much longer than asked a broker may hold a pull: it looks every five seconds.
+const OVERSLEPT: Duration = Duration::from_secs(6);
+
 /// Reads one queue.
 pub(super) struct QueueReader {
     lane: LaneId,
@@ -208,7 +211,7 @@ impl LogReader for QueueReader {
     }
 
     fn patience(&self) -> Duration {
-        self.topics.options.pull_wait + self.topics.options.client.request_timeout
+        self.topics.options.pull_wait + OVERSLEPT + self.topics.options.client.request_timeout
     }
 }
 

@@ -138,9 +138,6 @@ impl Client {
         let mut messages = Vec::new();
         if status == PullStatus::Found {
             messages = message::decode_all(answer.into_body())?;
-            if let Filter::Tags(tags) = pull.filter {
-                messages.retain(|message| message.tags().is_some_and(|tag| tags.iter().any(|wanted| wanted == tag)));
-            }
         }
         Ok(Pulled { status, next, min, max, messages })
     }

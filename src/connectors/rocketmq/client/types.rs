@@ -104,7 +104,7 @@ pub enum Filter {
     /// All.
     #[default]
     All,
-    /// With one of these tags. The broker compares hashes only; what collides is dropped here.
+    /// With one of these tags. The broker compares hashes only, so one with another tag may come too.
     Tags(Vec<String>),
     /// For which this SQL92 predicate over tags and properties holds. Brokers refuse it without
     /// `enablePropertyFilter=true`.
@@ -129,7 +129,7 @@ pub struct Pulled {
 /// How a pull ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PullStatus {
-    /// Messages follow, or all of them were dropped for their tags.
+    /// Messages follow.
     Found,
     /// Nothing behind the offset came within the wait.
     NothingNew,
