@@ -255,11 +255,17 @@ fn a_drain_ends_at_once_during_long_polls_of_eight_lanes_and_without_any_lane() 
     for lanes in [8, 0] {
         run(Setup::default(), async |rig| {
             let log = Log::new(lanes, 0);
-            let running = log.open(rig).await;
-            all_polled(&log, lanes).await;
-            let begun = Instant::now();
-            running.drain().await;
-            assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+            let mut took = Vec::new();
+            // The disk may be slow once.
+            while took.len() < 3 && took.iter().all(|took| *took >= Duration::from_secs(1)) {
+                let polled: Vec<usize> = (0..lanes).map(|number| log.polls(number)).collect();
+                let running = log.open(rig).await;
+                until("every lane is polled", || (0..lanes).all(|n| log.polls(n) > polled[n as usize])).await;
+                let begun = Instant::now();
+                running.drain().await;
+                took.push(begun.elapsed());
+            }
+            assert!(took.iter().any(|took| *took < Duration::from_secs(1)), "{took:?}");
             // Nothing to read is no end for good.
             log.open(rig).await.cut().await;
         });
