@@ -5,6 +5,7 @@
 
 pub mod letters;
 pub mod numbers;
+pub mod rows;
 
 use std::{
     fs::{self, File},
