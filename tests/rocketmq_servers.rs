@@ -100,7 +100,8 @@ fn what_the_python_client_writes_through_the_proxy_lies_in_the_broker(servers: &
     servers.send_grpc("proxied", &sent);
     let mut read: Vec<_> = servers.read("proxied").into_iter().map(|message| (message.body, message.tags)).collect();
     let mut sent: Vec<_> = sent.into_iter().map(|message| (message.body, message.tags)).collect();
-    (read.sort(), sent.sort());
+    read.sort();
+    sent.sort();
     assert_eq!(read, sent);
 }
 
