@@ -10,6 +10,7 @@ mod plan;
 pub mod print;
 pub mod replay;
 mod resolve;
+pub mod rocketmq;
 
 pub use load::{Loaded, load};
 pub use not_null::NotNull;
