@@ -56,19 +56,19 @@ fn format_name(endpoint: &Endpoint) -> &'static str {
     endpoint.format.as_ref().map_or("", |format| format.name)
 }
 
-type MakeSource = Make<Arc<dyn Source>>;
+type MakeSource = Make<Source>;
 
 fn source(endpoint: &Endpoint, batch_rows: usize) -> Result<(SourceIdentity, MakeSource), Box<Diagnostic>> {
     if endpoint.connector == datagen::TABLE.name {
         let endpoint = endpoint.clone();
-        let make = move || Arc::new(datagen::DatagenSource::new(&endpoint, batch_rows));
-        return Ok((make().identity(), Arc::new(move || Ok(make() as Arc<dyn Source>))));
+        let make = move || Source::Log(Arc::new(datagen::DatagenSource::new(&endpoint, batch_rows)));
+        return Ok((make().identity(), Arc::new(move || Ok(make()))));
     }
     if endpoint.connector != mns::TABLE.name {
         return Err(unknown(endpoint));
     }
     let (options, format) = (endpoint.options.clone(), format_name(endpoint));
-    let make = move || mns::MnsSource::new(&options, format).map(|source| Arc::new(source) as Arc<dyn Source>);
+    let make = move || mns::MnsSource::new(&options, format).map(|source| Source::Queue(Arc::new(source)));
     let identity = make().map_err(|fault| refuse(fault.to_string(), endpoint, At::Section))?.identity();
     Ok((identity, Arc::new(make)))
 }
