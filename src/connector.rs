@@ -93,7 +93,10 @@ pub trait LogSource: Send + Sync {
     /// and its reader if it has one.
     async fn lanes(&self, known: &BTreeMap<LaneId, u64>) -> Result<Lanes, Fault>;
 
-    /// How often [`LogSource::lanes`] is asked again. `None`: what the first answer lists is all there ever is.
+    /// How often [`LogSource::lanes`] is asked again. `None`: what the first answer lists is all there is.
+    ///
+    /// Either way a source is at its end, and its pipeline finished for good, once there is a lane, each of them has said
+    /// that it is at its end, and none that is known is missing among them.
     fn discovery_interval(&self) -> Option<Duration> {
         None
     }
@@ -107,6 +110,11 @@ pub trait LogSource: Send + Sync {
     async fn commit(&self, positions: &BTreeMap<LaneId, u64>) -> Result<(), Fault> {
         let _nothing_is_told = positions;
         Ok(())
+    }
+
+    /// Whether [`LogSource::commit`] tells anybody anything.
+    fn commits(&self) -> bool {
+        true
     }
 
     /// The first and the next position of each of these lanes now, as the service says. A lane it does not know is not

@@ -5,6 +5,7 @@
 
 pub mod letters;
 pub mod numbers;
+pub mod rocketmq;
 
 use std::{
     fs::{self, File},

@@ -59,6 +59,10 @@ impl LogSource for DatagenSource {
         Ok(Lanes { owned: vec![(lane, start)], others: Vec::new() })
     }
 
+    fn commits(&self) -> bool {
+        false
+    }
+
     async fn open(&self, _: &LaneId, start: Start) -> Result<OpenedLane, Fault> {
         let position = match start {
             Start::Resume(position) => position,

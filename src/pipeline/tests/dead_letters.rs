@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::{
-    harness::{Rig, Scripted, Setup, delivery, next, run, until, with_body},
+    harness::{Rig, Scripted, Setup, delivery, run, until, with_body},
     recording::Letter,
 };
 use crate::{
@@ -204,8 +204,8 @@ fn tokens_of_letters_that_are_no_longer_asked_for_are_not_forgotten() {
         running.cut().await;
         // Nobody here knows the sink any more, so the pipeline says so rather than go on.
         let mut events = rig.start_with(Plan { dead_letter: None, ..rig.plan() });
-        assert!(matches!(next(&mut events).await, Event::Numbered(_)));
-        let Event::Fault { fault, .. } = next(&mut events).await else { panic!("it goes on") };
+        assert!(matches!(events.next().await, Event::Numbered(_)));
+        let Event::Fault { fault, .. } = events.next().await else { panic!("it goes on") };
         assert!(fault.to_string().contains("recording letters is not committed yet"), "{fault}");
         rig.open().await.drain().await;
         assert_eq!(letters(rig), [letter("x", None)]);

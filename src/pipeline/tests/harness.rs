@@ -29,7 +29,7 @@ use crate::{
         Body, Column, ColumnType, CreditLimits, Fault, FaultKind, LaneId, Message as SourceMessage, PipelineName,
         Receipt, RowsBuilder, Scalar, Schema, Slot, SourceIdentity,
     },
-    pipeline::{Controls, Event, Report, Reporter, Seed},
+    pipeline::{Child, Controls, Event, Report, Reporter, Seed},
     state::StateDir,
     telemetry::{Metrics, Vitals},
 };
@@ -358,6 +358,17 @@ impl Actor for Listener {
     type Context = Context<Self>;
 }
 
+/// Answered when everything that was reported before has been handed on.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Flush;
+
+impl Handler<Flush> for Listener {
+    type Result = ();
+
+    fn handle(&mut self, _: Flush, _: &mut Self::Context) {}
+}
+
 impl Handler<Report> for Listener {
     type Result = ();
 
@@ -378,7 +389,27 @@ pub struct Rig {
 /// A running generation.
 pub struct Running {
     pub controls: Controls,
-    pub events: mpsc::UnboundedReceiver<Event>,
+    pub events: Events,
+    /// Actors that were started since.
+    started: Vec<Child>,
+}
+
+/// What a generation reports.
+pub struct Events {
+    listener: Addr<Listener>,
+    events: mpsc::UnboundedReceiver<Event>,
+}
+
+impl Events {
+    pub async fn next(&mut self) -> Event {
+        let event = tokio::time::timeout(SOON, self.events.recv()).await;
+        event.expect("an event in time").expect("the generation can still report")
+    }
+
+    /// What has been reported by now, if anything.
+    pub fn try_recv(&mut self) -> Result<Event, mpsc::error::TryRecvError> {
+        self.events.try_recv()
+    }
 }
 
 impl Rig {
@@ -447,8 +478,8 @@ impl Rig {
     pub async fn try_open(&self) -> Result<Running, Fault> {
         let mut events = self.start();
         loop {
-            match next(&mut events).await {
-                Event::Running(controls) => return Ok(Running { controls, events }),
+            match events.next().await {
+                Event::Running(controls) => return Ok(Running { controls, events, started: Vec::new() }),
                 Event::Fault { fault, .. } => return Err(fault),
                 Event::Finished => panic!("it has finished"),
                 _ => {}
@@ -457,13 +488,14 @@ impl Rig {
     }
 
     /// Begins to open a generation.
-    pub fn start(&self) -> mpsc::UnboundedReceiver<Event> {
+    pub fn start(&self) -> Events {
         self.start_with(self.plan())
     }
 
-    pub fn start_with(&self, plan: Plan) -> mpsc::UnboundedReceiver<Event> {
+    pub fn start_with(&self, plan: Plan) -> Events {
         let (send, events) = mpsc::unbounded_channel();
-        let reporter = Reporter { to: Listener(send).start().recipient(), slot: Slot(1), attempt: 1 };
+        let listener = Listener(send).start();
+        let reporter = Reporter { to: listener.clone().recipient(), slot: Slot(1), attempt: 1 };
         let seed = Seed {
             plan: Arc::new(plan),
             store: self.state_dir.store(),
@@ -472,13 +504,8 @@ impl Rig {
             reporter,
         };
         actix::spawn(crate::pipeline::open(seed));
-        events
+        Events { listener, events }
     }
-}
-
-pub async fn next(events: &mut mpsc::UnboundedReceiver<Event>) -> Event {
-    let event = tokio::time::timeout(SOON, events.recv()).await;
-    event.expect("an event in time").expect("the generation can still report")
 }
 
 const SOON: Duration = Duration::from_secs(20);
@@ -496,8 +523,9 @@ impl Running {
     /// The next event that is not about health.
     pub async fn event(&mut self) -> Event {
         loop {
-            match next(&mut self.events).await {
+            match self.events.next().await {
                 Event::HealthChanged => {}
+                Event::Started(child) => self.started.push(child),
                 event => return event,
             }
         }
@@ -515,10 +543,21 @@ impl Running {
 
     /// As the supervisor cuts off a generation.
     pub async fn cut(self) {
-        for child in self.controls.children {
-            child.join.abort();
-            let _cancelled = child.join.await;
+        let Self { controls, mut events, started } = self;
+        end(controls.children.into_iter().chain(started)).await;
+        events.listener.send(Flush).await.unwrap();
+        while let Ok(event) = events.try_recv() {
+            if let Event::Started(child) = event {
+                end([child]).await;
+            }
         }
+    }
+}
+
+async fn end(children: impl IntoIterator<Item = Child>) {
+    for child in children {
+        child.join.abort();
+        let _cancelled = child.join.await;
     }
 }
 

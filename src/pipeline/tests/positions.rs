@@ -2,7 +2,7 @@
 
 use std::{ops::Range, time::Duration};
 
-use super::harness::{Rig, Running, Scripted, Setup, next, run, until, with_body};
+use super::harness::{Rig, Running, Scripted, Setup, run, until, with_body};
 use crate::{
     connector::{Polled, Start},
     definition::OnError,
@@ -42,7 +42,10 @@ async fn all_committed(rig: &Rig, count: usize) {
 }
 
 async fn opened_at(rig: &Rig) -> Start {
-    rig.open().await.drain().await;
+    let before = rig.world.state().opened.len();
+    let running = rig.open().await;
+    until("the lane is opened", || rig.world.state().opened.len() > before).await;
+    running.drain().await;
     *rig.world.state().opened.last().unwrap()
 }
 
@@ -153,8 +156,8 @@ fn at_the_end_of_its_source_a_pipeline_is_finished_for_good() {
         };
         let before = asked();
         let mut events = rig.start();
-        assert!(matches!(next(&mut events).await, Event::Numbered(_)));
-        assert!(matches!(next(&mut events).await, Event::Finished));
+        assert!(matches!(events.next().await, Event::Numbered(_)));
+        assert!(matches!(events.next().await, Event::Finished));
         assert_eq!(asked(), before);
     });
 }
