@@ -27,7 +27,7 @@ use std::{
 
 use bytes::Bytes;
 use processes::{
-    Place, Process,
+    Place,
     rocketmq::{Generation, Servers, Wanted},
     until,
 };
