@@ -27,7 +27,9 @@ pub enum LogFormat {
 /// Installs the subscriber, and has panics logged as what they are. `filter` is in `tracing`'s syntax, such as `info` or `queuewarden=debug`; the error says
 /// what is wrong with it. Calling it twice is harmless.
 pub fn init(format: LogFormat, filter: &str) -> Result<(), String> {
-    let filter = EnvFilter::try_new(filter).map_err(|error| format!("log filter `{filter}`: {error}"))?;
+    // What the RocketMQ client says of itself is told as faults, with the pipeline's name. A filter may ask for it.
+    let filter = EnvFilter::try_new(format!("rocketmq=off,{filter}"))
+        .map_err(|error| format!("log filter `{filter}`: {error}"))?;
     let terminal = std::io::stderr().is_terminal();
     let json = match format {
         LogFormat::Auto => !terminal,

@@ -6,6 +6,7 @@
 pub mod letters;
 pub mod numbers;
 pub mod rows;
+pub mod rocketmq;
 
 use std::{
     fs::{self, File},
