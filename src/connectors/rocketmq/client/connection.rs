@@ -83,11 +83,6 @@ impl Answer {
     pub(super) fn into_body(mut self) -> Bytes {
         self.0.take_body().unwrap_or_default()
     }
-
-    #[cfg(test)]
-    pub(super) fn of(code: i32, remark: &str) -> Self {
-        Self(application_remoting_command_factory().create_response_command_with_code(code).set_remark(remark))
-    }
 }
 
 /// Connections to all the servers of one service. Everything is made at the first call, on the runtime of that call,
