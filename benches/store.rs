@@ -121,6 +121,7 @@ async fn pipeline(store: Store, number: usize, delete: bool) {
             generation,
             epoch: Epoch(epoch),
             positions: BTreeMap::from([(LaneId("poller".into()), epoch)]),
+            forgotten: Vec::new(),
             tokens: Vec::new(),
             // What lives is what this checkpoint adds; where all keys are kept, no snapshot falls due.
             snapshot: (delete && deltas.snapshot_due(live)).then(snapshot),
@@ -172,6 +173,7 @@ async fn reload() {
             generation,
             epoch: Epoch(epoch),
             positions: BTreeMap::new(),
+            forgotten: Vec::new(),
             tokens: Vec::new(),
             added: (0..KEYS).map(|_| Fingerprint(rng.u128(..))).collect(),
             removed: Vec::new(),

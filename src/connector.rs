@@ -3,7 +3,7 @@
 //! A connector author writes what talks to the service and nothing else: no retry loop, no metric, no actor.
 //! Faults say whether trying again can mend them ([`crate::model::Mend`]); the pipeline does the rest.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, ops::Range, sync::Arc, time::Duration};
 
 use arrow_array::RecordBatch;
 use async_trait::async_trait;
@@ -11,36 +11,50 @@ use async_trait::async_trait;
 pub use crate::model::RowReject;
 use crate::model::{Epoch, Fault, Generation, LaneId, Message, Receipt, SinkIdentity, SourceIdentity, Token};
 
-/// A place messages come from. Made anew for every generation: no client or connection is shared between two.
+/// What a pipeline reads. Made anew for every generation: no client or connection is shared between two.
+#[derive(Clone)]
+pub enum Source {
+    /// Messages come back until they are acknowledged one by one. Read by one poller, in one lane.
+    Queue(Arc<dyn QueueSource>),
+    /// Messages lie in order and stay; a position says how far each lane is read. One reader a lane.
+    Log(Arc<dyn LogSource>),
+}
+
+impl Source {
+    /// What is read, without credentials.
+    pub fn identity(&self) -> SourceIdentity {
+        match self {
+            Self::Queue(source) => source.identity(),
+            Self::Log(source) => source.identity(),
+        }
+    }
+}
+
+/// A queue whose messages come back until they are acknowledged.
 #[async_trait]
-pub trait Source: Send + Sync {
+pub trait QueueSource: Send + Sync {
     /// What is read, without credentials.
     fn identity(&self) -> SourceIdentity;
 
-    /// Connects, checks that the queue is there, and learns what it can of it. `resume`: the position the last
-    /// checkpoint recorded for the lane, which beats whatever option says where to begin.
-    async fn open(&self, lane: &LaneId, resume: Option<u64>) -> Result<Opened, Fault>;
+    /// Connects, checks that the queue is there, and learns what it can of it.
+    async fn open(&self) -> Result<OpenedQueue, Fault>;
 
-    /// The lanes there are now. A queue service has one.
-    async fn lanes(&self) -> Result<Vec<LaneId>, Fault>;
-
-    /// After how long these calls report a timeout by themselves; see [`Reader::patience`].
+    /// After how long these calls report a timeout by themselves; see [`QueueReader::patience`].
     fn patience(&self) -> Duration {
         Duration::ZERO
     }
 }
 
-/// An opened lane.
-pub struct Opened {
+/// An opened queue.
+pub struct OpenedQueue {
+    /// What dead letters call the lane their messages came from.
+    pub lane: LaneId,
     /// Receives.
-    pub reader: Arc<dyn Reader>,
+    pub reader: Arc<dyn QueueReader>,
     /// Acknowledges.
     pub acknowledger: Arc<dyn Acknowledger>,
-    /// How many polls (and how many acknowledge calls) may be under way at once; at least 1, and 1 where the lane has
-    /// positions: concurrent answers have no order.
+    /// How many polls (and how many acknowledge calls) may be under way at once; at least 1.
     pub concurrency: usize,
-    /// Where reading begins, on a lane whose position resumes; `None` on one that has none.
-    pub position: Option<u64>,
     /// What the service says of the queue.
     pub facts: QueueFacts,
 }
@@ -54,12 +68,12 @@ pub struct QueueFacts {
     pub retention: Option<Duration>,
 }
 
-/// Receives messages of one lane.
+/// Receives messages of a queue.
 #[async_trait]
-pub trait Reader: Send + Sync {
-    /// Receives what there is, waiting as long as the connector's options say. Empty is normal. Several calls
-    /// may be under way at once; only a drain drops one unfinished.
-    async fn poll(&self) -> Result<Polled, Fault>;
+pub trait QueueReader: Send + Sync {
+    /// Receives what there is, waiting as long as the connector's options say; each message with its receipt. Empty is
+    /// normal. Several calls may be under way at once; only a drain drops one unfinished.
+    async fn poll(&self) -> Result<Vec<Message>, Fault>;
 
     /// How long a poll may take by itself, because it waits for messages and has a timeout of its own. One that takes
     /// longer by more than `checkpoint.timeout` hangs.
@@ -68,26 +82,110 @@ pub trait Reader: Send + Sync {
     }
 }
 
-/// What a poll brought.
+/// Lanes whose messages lie in order and stay, each read from a position on.
+#[async_trait]
+pub trait LogSource: Send + Sync {
+    /// What is read, without credentials.
+    fn identity(&self) -> SourceIdentity;
+
+    /// The lanes there are now. `known`: the position of each lane that the state holds for this pipeline. One that is
+    /// known and whose service is away for a while (its route has vanished) is simply not listed: it keeps its position,
+    /// and its reader if it has one.
+    async fn lanes(&self, known: &BTreeMap<LaneId, u64>) -> Result<Lanes, Fault>;
+
+    /// How often [`LogSource::lanes`] is asked again. `None`: what the first answer lists is all there is, so it must be
+    /// complete; a known lane that is away for a while is a fault then.
+    ///
+    /// A source is at its end, and its pipeline finished for good, once each of its lanes has said that it is at its end
+    /// (and there is one). While it is asked again for lanes, none that is known may be away then.
+    fn discovery_interval(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Connects a lane and resolves where it starts. Calls for several lanes may be under way at once.
+    async fn open(&self, lane: &LaneId, start: Start) -> Result<OpenedLane, Fault>;
+
+    /// Tells the service how far lanes are read, after a checkpoint that holds these positions; one call at a time. A
+    /// failure is retried a few times, counted, and then left to the next checkpoint. It is for display, and for starts
+    /// without state: what is read on after a restart is what the state says.
+    async fn commit(&self, positions: &BTreeMap<LaneId, u64>) -> Result<(), Fault> {
+        let _nothing_is_told = positions;
+        Ok(())
+    }
+
+    /// Whether [`LogSource::commit`] tells anybody anything.
+    fn commits(&self) -> bool {
+        true
+    }
+
+    /// The first and the next position of each of these lanes now, as the service says. A lane it does not know is not
+    /// in the answer.
+    async fn ends(&self, lanes: &[LaneId]) -> Result<BTreeMap<LaneId, Range<u64>>, Fault> {
+        let _nobody_to_ask = lanes;
+        Ok(BTreeMap::new())
+    }
+
+    /// After how long these calls report a timeout by themselves; see [`QueueReader::patience`].
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// The lanes of a source.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lanes {
+    /// To be read here, each with where it starts if it is not being read yet.
+    pub owned: Vec<(LaneId, Start)>,
+    /// There, but read by another process: positions held for them are forgotten.
+    pub others: Vec<LaneId>,
+}
+
+/// Where a lane starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// At this position, which the state holds; it beats every option.
+    Resume(u64),
+    /// As the options say: nothing of it, nor of what it belongs to, has ever been read by this pipeline.
+    First,
+    /// New in what is being read already: at what the service has recorded for the reader, else at its beginning.
+    Added,
+}
+
+/// An opened lane.
+pub struct OpenedLane {
+    /// Reads it.
+    pub reader: Arc<dyn LogReader>,
+    /// Where reading begins.
+    pub position: u64,
+}
+
+/// Reads one lane.
+#[async_trait]
+pub trait LogReader: Send + Sync {
+    /// Reads what comes next, waiting as the service does. Empty is normal. One call at a time; dropped unfinished only
+    /// by a drain or at the end of the generation.
+    async fn poll(&self) -> Result<Polled, Fault>;
+
+    /// As [`QueueReader::patience`].
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// What a poll of a lane brought.
 #[derive(Debug, Default)]
 pub struct Polled {
-    /// The messages, in the order of the lane.
+    /// The messages, in the order of the lane, without receipts.
     pub messages: Vec<Message>,
-    /// The position of what comes after them: at every poll of a lane whose position resumes, moved or not, and never
-    /// less than the one before; at no poll of another. May move without a message.
-    pub position: Option<u64>,
+    /// The position of what comes after them; never less than before. May move without a message.
+    pub position: u64,
+    /// How many messages of the lane are behind `position`, as far as the service said with this answer.
+    pub behind: Option<u64>,
     /// Nothing comes after them, now or ever: the lane is bounded and at its end. It is not polled again.
     pub end: bool,
 }
 
-/// From a lane without positions or an end.
-impl From<Vec<Message>> for Polled {
-    fn from(messages: Vec<Message>) -> Self {
-        Self { messages, position: None, end: false }
-    }
-}
-
-/// Acknowledges messages of one lane.
+/// Acknowledges messages of a queue.
 #[async_trait]
 pub trait Acknowledger: Send + Sync {
     /// Most receipts per [`Acknowledger::acknowledge`].
@@ -108,7 +206,7 @@ pub trait Acknowledger: Send + Sync {
     /// replaces the given one, or `None` if the service no longer knows it (it will be delivered again).
     async fn extend(&self, receipt: &Receipt, timeout: Duration) -> Result<Option<Receipt>, Fault>;
 
-    /// After how long these calls report a timeout by themselves; see [`Reader::patience`].
+    /// After how long these calls report a timeout by themselves; see [`QueueReader::patience`].
     fn patience(&self) -> Duration {
         Duration::ZERO
     }

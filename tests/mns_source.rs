@@ -5,7 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use queuewarden::{
-    connector::{Acknowledged, Opened, Source},
+    connector::{Acknowledged, OpenedQueue, QueueSource},
     connectors::mns::{
         MnsSource, TABLE,
         client::{Client, Credentials},
@@ -13,7 +13,7 @@ use queuewarden::{
     },
     definition::{OptionValue, Options},
     emulator::{AccessKey, Config, Emulator, Faults, start},
-    model::{Body, FaultKind, LaneId, Mend, Message, MetaValue, Receipt},
+    model::{Body, FaultKind, Mend, Message, MetaValue, Receipt},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -63,9 +63,9 @@ fn options(endpoint: &str, changes: &[(&str, OptionValue)]) -> Options {
     options
 }
 
-async fn open(emulator: &Emulator, changes: &[(&str, OptionValue)]) -> Opened {
+async fn open(emulator: &Emulator, changes: &[(&str, OptionValue)]) -> OpenedQueue {
     let source = MnsSource::new(&options(&emulator.endpoint(), changes), "json").expect("valid options");
-    source.open(&LaneId("mns".into()), None).await.expect("the queue is there")
+    source.open().await.expect("the queue is there")
 }
 
 async fn send(client: &Client, bodies: &[&str]) {
@@ -97,7 +97,7 @@ async fn awkward_bodies_arrive_byte_for_byte_with_their_metadata_and_are_deleted
     let opened = open(&emulator, &[]).await;
     assert_eq!(opened.facts.visibility_timeout, Some(Duration::from_secs(30)));
     assert_eq!(opened.facts.retention, Some(Duration::from_secs(345_600)));
-    let messages = opened.reader.poll().await.expect("a poll").messages;
+    let messages = opened.reader.poll().await.expect("a poll");
     let received: Vec<_> = messages.iter().map(body).collect();
     assert_eq!(received, [bodies[0], bodies[1], bodies[2], "{\"a\":1}"]);
     for message in &messages {
@@ -115,7 +115,7 @@ async fn awkward_bodies_arrive_byte_for_byte_with_their_metadata_and_are_deleted
     let outcomes = opened.acknowledger.acknowledge(&receipts).await.expect("a delete");
     assert_eq!(outcomes, vec![Acknowledged::Deleted; 4]);
     assert_eq!(holds(&emulator), (0, 0, 0));
-    assert!(opened.reader.poll().await.expect("an empty poll").messages.is_empty());
+    assert!(opened.reader.poll().await.expect("an empty poll").is_empty());
 }
 
 #[tokio::test]
@@ -123,7 +123,7 @@ async fn a_partly_failed_delete_tells_each_receipt_its_own_outcome() {
     let emulator = emulator(Faults::default()).await;
     send(&client(&emulator), &["1", "2"]).await;
     let opened = open(&emulator, &[]).await;
-    let mut receipts: Vec<_> = opened.reader.poll().await.expect("a poll").messages.iter().map(receipt).collect();
+    let mut receipts: Vec<_> = opened.reader.poll().await.expect("a poll").iter().map(receipt).collect();
     let malformed = Receipt { handle: "nonsense".into(), ..receipts[0].clone() };
     opened.acknowledger.acknowledge(&receipts[..1]).await.expect("a delete");
     receipts.insert(1, malformed);
@@ -138,7 +138,7 @@ async fn an_extension_answers_the_receipt_that_replaces_the_old_one() {
     let emulator = emulator(Faults::default()).await;
     send(&client(&emulator), &["1"]).await;
     let opened = open(&emulator, &[]).await;
-    let old = receipt(&opened.reader.poll().await.expect("a poll").messages[0]);
+    let old = receipt(&opened.reader.poll().await.expect("a poll")[0]);
     let extend = |receipt: Receipt| {
         let acknowledger = Arc::clone(&opened.acknowledger);
         async move { acknowledger.extend(&receipt, Duration::from_secs(90)).await.expect("a call") }
@@ -159,7 +159,7 @@ async fn a_waiting_poll_wakes_on_arrival_and_on_a_visibility_timeout() {
     let opened = open(&emulator, &[("pollingWaitTime", OptionValue::Duration(Duration::from_secs(30)))]).await;
     let poll = || {
         let reader = Arc::clone(&opened.reader);
-        tokio::spawn(async move { reader.poll().await.expect("a poll").messages })
+        tokio::spawn(async move { reader.poll().await.expect("a poll") })
     };
     let waiting = poll();
     send(&client, &["1"]).await;
@@ -177,7 +177,7 @@ async fn messages_sent_before_the_start_time_are_filtered_and_still_have_a_recei
     let emulator = emulator(Faults::default()).await;
     send(&client(&emulator), &["{}"]).await;
     let opened = open(&emulator, &[("startTimeMs", OptionValue::Integer(i64::MAX))]).await;
-    let messages = opened.reader.poll().await.expect("a poll").messages;
+    let messages = opened.reader.poll().await.expect("a poll");
     assert!(matches!(messages[0].body, Body::Filtered("startTimeMs")));
     assert!(messages[0].receipt.is_some());
 }
@@ -187,7 +187,7 @@ async fn a_body_that_is_not_base64_is_broken_alone() {
     let emulator = emulator(Faults::default()).await;
     send(&client(&emulator), &["e30=", "{}"]).await;
     let opened = open(&emulator, &[("bodyEncoding", text("base64"))]).await;
-    let messages = opened.reader.poll().await.expect("a poll").messages;
+    let messages = opened.reader.poll().await.expect("a poll");
     assert_eq!(body(&messages[0]), "{}");
     assert!(matches!(messages[1].body, Body::Broken { .. }));
 }
@@ -202,7 +202,7 @@ async fn wrong_keys_and_a_missing_queue_need_a_person() {
     ] {
         let source =
             MnsSource::new(&options(&emulator.endpoint(), &[(name, text(value))]), "json").expect("valid options");
-        let fault = source.open(&LaneId("mns".into()), None).await.err().expect("a fault");
+        let fault = source.open().await.err().expect("a fault");
         assert_eq!((fault.kind, fault.mend), (kind, mend), "{fault}");
     }
 }
@@ -216,7 +216,7 @@ async fn ordered_failures_can_be_mended_by_trying_again() {
     let fault = opened.reader.poll().await.expect_err("a 500");
     assert_eq!((fault.kind, fault.mend), (FaultKind::Service, Mend::Retry));
     emulator.set_faults(None, Faults { error_on_delete: 1.0, ..Faults::default() });
-    let receipts = [receipt(&opened.reader.poll().await.expect("a poll").messages[0])];
+    let receipts = [receipt(&opened.reader.poll().await.expect("a poll")[0])];
     let fault = opened.acknowledger.acknowledge(&receipts).await.expect_err("a 500");
     assert_eq!((fault.kind, fault.mend), (FaultKind::Service, Mend::Retry));
     emulator.set_faults(Some(QUEUE), Faults { lost_delete_reply: 1.0, ..Faults::default() });
@@ -312,7 +312,7 @@ async fn duplicates_of_every_kind_are_counted_and_leave_nothing_behind() {
     let opened = open(&emulator, &[]).await;
     let mut newest = std::collections::HashMap::<Arc<str>, Receipt>::new();
     while holds(&emulator) != (0, 0, 0) {
-        let messages = opened.reader.poll().await.expect("a poll").messages;
+        let messages = opened.reader.poll().await.expect("a poll");
         let is_last = messages.is_empty();
         for message in messages {
             let receipt = receipt(&message);
@@ -341,10 +341,10 @@ async fn a_poll_begun_before_a_confirmed_delete_may_answer_with_the_deleted_mess
     let client = client(&emulator);
     let opened = open(&emulator, &[("pollingWaitTime", OptionValue::Duration(Duration::from_secs(30)))]).await;
     send(&client, &["1", "2"]).await;
-    let first = opened.reader.poll().await.expect("a poll").messages;
+    let first = opened.reader.poll().await.expect("a poll");
     assert_eq!(first.len(), 2);
     let reader = Arc::clone(&opened.reader);
-    let poll = tokio::spawn(async move { reader.poll().await.expect("a poll").messages });
+    let poll = tokio::spawn(async move { reader.poll().await.expect("a poll") });
     emulator.waits_for_polls(QUEUE, 1).await;
     let receipts: Vec<_> = first.iter().map(receipt).collect();
     let outcomes = opened.acknowledger.acknowledge(&receipts).await.expect("a delete");

@@ -68,6 +68,7 @@ fn next(before: &Promised, generation: Generation, deltas: Deltas, rng: &mut Rng
         generation,
         epoch: after.epoch,
         positions: after.positions.clone(),
+        forgotten: Vec::new(),
         tokens: after.tokens.clone(),
         added,
         removed,

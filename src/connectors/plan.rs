@@ -56,7 +56,7 @@ pub struct Plan {
     /// What it reads.
     pub source_identity: SourceIdentity,
     /// Makes the source.
-    pub source: Make<Arc<dyn Source>>,
+    pub source: Make<Source>,
     /// Makes the decoder of bodies.
     pub decoder: Make<Box<dyn Decoder>>,
     /// The source's columns.

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use super::{
     NotNull, Plan, RowShape, blackhole, datagen, filesystem, mns,
     plan::{DeadLetterPlan, Make, MakeSink, Transport},
-    print,
+    print, rocketmq,
 };
 use crate::{
     connector::{Fate, Sink, SinkContext, Source},
@@ -52,23 +52,32 @@ fn refuse(message: impl Into<String>, endpoint: &Endpoint, part: At<'_>) -> Box<
     Box::new(Diagnostic::error(message).at(endpoint.at(part)))
 }
 
+/// A definition that was checked has none.
+fn first(found: Vec<Diagnostic>) -> Box<Diagnostic> {
+    Box::new(found.into_iter().next().unwrap_or_else(|| Diagnostic::error("the options contradict each other")))
+}
+
 fn format_name(endpoint: &Endpoint) -> &'static str {
     endpoint.format.as_ref().map_or("", |format| format.name)
 }
 
-type MakeSource = Make<Arc<dyn Source>>;
+type MakeSource = Make<Source>;
 
 fn source(endpoint: &Endpoint, batch_rows: usize) -> Result<(SourceIdentity, MakeSource), Box<Diagnostic>> {
     if endpoint.connector == datagen::TABLE.name {
         let endpoint = endpoint.clone();
-        let make = move || Arc::new(datagen::DatagenSource::new(&endpoint, batch_rows));
-        return Ok((make().identity(), Arc::new(move || Ok(make() as Arc<dyn Source>))));
+        let make = move || Source::Log(Arc::new(datagen::DatagenSource::new(&endpoint, batch_rows)));
+        return Ok((make().identity(), Arc::new(move || Ok(make()))));
+    }
+    if rocketmq::is(endpoint) {
+        let (identity, make) = rocketmq::source(endpoint).map_err(first)?;
+        return Ok((identity, Arc::new(move || make().map(Source::Log))));
     }
     if endpoint.connector != mns::TABLE.name {
         return Err(unknown(endpoint));
     }
     let (options, format) = (endpoint.options.clone(), format_name(endpoint));
-    let make = move || mns::MnsSource::new(&options, format).map(|source| Arc::new(source) as Arc<dyn Source>);
+    let make = move || mns::MnsSource::new(&options, format).map(|source| Source::Queue(Arc::new(source)));
     let identity = make().map_err(|fault| refuse(fault.to_string(), endpoint, At::Section))?.identity();
     Ok((identity, Arc::new(make)))
 }
@@ -77,6 +86,10 @@ fn decoder(endpoint: &Endpoint) -> Make<Box<dyn Decoder>> {
     if endpoint.connector == datagen::TABLE.name {
         let endpoint = endpoint.clone();
         return Arc::new(move || Ok(Box::new(datagen::GeneratingDecoder::new(&endpoint)) as Box<dyn Decoder>));
+    }
+    if rocketmq::is(endpoint) {
+        let endpoint = endpoint.clone();
+        return Arc::new(move || rocketmq::decoder(&endpoint).map_err(refused));
     }
     let schema = endpoint.schema.clone();
     let options = endpoint.format.as_ref().map(|format| format.options.clone()).unwrap_or_default();
@@ -137,6 +150,10 @@ fn sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>
         let options = endpoint.options.clone();
         let identity = print::PrintSink::new(&options).identity();
         return Ok((identity, Arc::new(move |_| Ok(Box::new(print::PrintSink::new(&options)) as Box<dyn Sink>))));
+    }
+    if rocketmq::is(endpoint) {
+        let (identity, make) = rocketmq::sink(endpoint).map_err(first)?;
+        return Ok((identity, Arc::new(move |_| make())));
     }
     if name == blackhole::TABLE.name {
         let make: MakeSink = Arc::new(|_| Ok(Box::new(blackhole::BlackholeSink::new()) as Box<dyn Sink>));

@@ -107,6 +107,13 @@ impl Fault {
         self
     }
 
+    /// Says first what it is a fault of.
+    #[must_use]
+    pub fn of(mut self, what: impl fmt::Display) -> Self {
+        self.message = format!("{what}: {}", self.message).into();
+        self
+    }
+
     /// The message without its causes.
     pub fn message(&self) -> &str {
         &self.message

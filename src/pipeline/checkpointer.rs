@@ -6,9 +6,10 @@
 //! | 2 | sink-writer | `prepare`: what was written is durable, or staged durably |
 //! | 3 | checkpointer | one store batch, flushed and synced |
 //! | 4 | sink-writer | `commit`, idempotent |
-//! | 5 | poller | acknowledge; outcomes are recorded in a later step 3 |
+//! | 5 | poller or enumerator | acknowledge, or commit positions; outcomes are recorded in a later step 3 |
 
 use std::{
+    collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -18,15 +19,15 @@ use tracing::{Instrument, Span};
 
 use super::{
     dedup_keeper::DedupKeeper,
+    intake::Intake,
     messages::*,
-    poller::Poller,
     report::{Event, Reporter},
     retry::within,
     sink_writer::SinkWriter,
     sinks,
 };
 use crate::{
-    model::{Epoch, Fault, FaultKind, Fingerprint, FingerprintMap, Generation, PipelineName, Token},
+    model::{Epoch, Fault, FaultKind, Fingerprint, FingerprintMap, Generation, LaneId, PipelineName, Token},
     state::{Checkpoint, Opened, Recorded as StoreRecorded, Store},
     telemetry::{Vitals, fail_point},
 };
@@ -46,7 +47,7 @@ pub struct Checkpointer {
     pub uptime: (u64, Instant),
     pub sink: Addr<SinkWriter>,
     pub dedup: Addr<DedupKeeper>,
-    pub poller: Addr<Poller>,
+    pub intake: Intake,
     pub reporter: Reporter,
     pub vitals: Arc<Vitals>,
     pub span: Span,
@@ -66,6 +67,8 @@ pub struct Work {
     again: bool,
     /// Deletes confirmed, and ids expired, that the store still knows.
     confirmed: Vec<Fingerprint>,
+    /// Lanes whose position is to be forgotten.
+    forgotten: Vec<LaneId>,
     /// The record in the store names tokens. They have been committed by the time a checkpoint is through.
     tokens_stored: bool,
     /// Deletes recorded, of which the dedup-keeper may not have heard: Forget goes in band, behind everything handed
@@ -75,11 +78,22 @@ pub struct Work {
     live: usize,
     /// Whether the store should be given a snapshot instead of one more delta.
     snapshot_due: bool,
-    /// The ids of the epoch being committed, and their stamp.
-    pending: Option<(Vec<Fingerprint>, u64)>,
+    /// What the epoch being committed holds.
+    pending: Pending,
     ending: Ending,
     /// The source is at its end: once the last acknowledgement is answered, there is nothing left to do, ever.
     finished: bool,
+}
+
+/// What is in the store, and told once the epoch is committed.
+#[derive(Default)]
+struct Pending {
+    disposed: Vec<Fingerprint>,
+    stamp_ms: u64,
+    positions: BTreeMap<LaneId, u64>,
+    /// Deletes that need not be remembered any more.
+    removed: Vec<Fingerprint>,
+    forgotten: Vec<LaneId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,9 +140,10 @@ impl Work {
             begun: now,
             again: false,
             confirmed: Vec::new(),
+            forgotten: Vec::new(),
             unforgotten: FingerprintMap::default(),
             snapshot_due: stored.deltas.snapshot_due(stored.ids.len()),
-            pending: None,
+            pending: Pending::default(),
             ending: Ending::No,
             finished: false,
         }
@@ -154,21 +169,25 @@ impl Checkpointer {
 
     fn store(&mut self, sealed: SealedEpoch, ctx: &mut Context<Self>) {
         self.enter(Step::Storing);
+        let SealedEpoch { epoch, tokens, disposed, positions } = sealed;
         let removed = std::mem::take(&mut self.work.confirmed);
+        let forgotten = std::mem::take(&mut self.work.forgotten);
         let snapshot = std::mem::take(&mut self.work.snapshot_due);
         let (store, dedup, stamp) = (self.store.clone(), self.dedup.clone(), self.uptime_ms());
         let mut checkpoint = Checkpoint {
             pipeline: self.pipeline.clone(),
             generation: self.generation,
-            epoch: sealed.epoch,
-            positions: sealed.positions.clone(),
-            tokens: sealed.tokens.clone(),
-            added: sealed.disposed.clone(),
+            epoch,
+            positions: positions.clone(),
+            forgotten: forgotten.clone(),
+            tokens: tokens.clone(),
+            added: disposed.clone(),
             removed: removed.clone(),
             snapshot: None,
             uptime_ms: stamp,
             finished: self.is_finishing(),
         };
+        let pending = Pending { disposed, stamp_ms: stamp, positions, removed, forgotten };
         let timeout = self.timeout;
         let mut unforgotten = std::mem::take(&mut self.work.unforgotten);
         let run = async move {
@@ -177,7 +196,7 @@ impl Checkpointer {
                 checkpoint.snapshot = Some(live_ids(&dedup, &checkpoint, &mut unforgotten).await?);
             }
             let stored = async { store.checkpoint(checkpoint).await.map_err(Fault::from) };
-            let recorded = within(timeout, "the state store", stored).await?;
+            let recorded = within(timeout, &"the state store".into(), stored).await?;
             fail_point!("checkpoint.after_store");
             Ok((recorded, unforgotten))
         };
@@ -185,29 +204,30 @@ impl Checkpointer {
             match result {
                 Ok((recorded, unforgotten)) => {
                     checkpointer.work.unforgotten = unforgotten;
-                    checkpointer.stored(sealed, removed, stamp, &recorded);
+                    checkpointer.stored(tokens, pending, &recorded);
                 }
                 Err(fault) => checkpointer.fail(fault, ctx),
             }
         }));
     }
 
-    fn stored(&mut self, sealed: SealedEpoch, removed: Vec<Fingerprint>, stamp_ms: u64, recorded: &StoreRecorded) {
-        self.work.last = sealed.epoch;
-        self.work.tokens_stored = !sealed.tokens.is_empty();
-        self.work.live = (self.work.live + sealed.disposed.len()).saturating_sub(removed.len());
+    fn stored(&mut self, tokens: Vec<Token>, mut pending: Pending, recorded: &StoreRecorded) {
+        self.work.last = recorded.epoch;
+        self.work.tokens_stored = !tokens.is_empty();
+        self.work.live = (self.work.live + pending.disposed.len()).saturating_sub(pending.removed.len());
         self.work.snapshot_due = recorded.deltas.snapshot_due(self.work.live);
-        self.work.unforgotten.extend(removed.iter().map(|id| (*id, ())));
-        for id in &sealed.disposed {
+        self.work.unforgotten.extend(pending.removed.iter().map(|id| (*id, ())));
+        for id in &pending.disposed {
             // It came once more, so it had been forgotten.
             self.work.unforgotten.remove(id);
         }
+        let removed = std::mem::take(&mut pending.removed);
         if !removed.is_empty() {
-            self.poller.do_send(Recorded(removed));
+            self.intake.recorded(removed);
         }
         self.enter(Step::Committing);
-        self.work.pending = Some((sealed.disposed, stamp_ms));
-        self.commit(sealed.tokens);
+        self.work.pending = pending;
+        self.commit(tokens);
     }
 
     fn commit(&mut self, tokens: Vec<Token>) {
@@ -221,11 +241,13 @@ impl Checkpointer {
     fn committed(&mut self) {
         fail_point!("checkpoint.before_acknowledge");
         self.vitals.checkpointed(self.work.last, self.work.begun.elapsed().as_secs_f64());
-        let (ids, stamp_ms) = self.work.pending.take().unwrap_or_default();
-        self.span.in_scope(|| tracing::debug!(epoch = self.work.last.0, messages = ids.len(), "checkpoint"));
+        let Pending { disposed, stamp_ms, positions, forgotten, .. } = std::mem::take(&mut self.work.pending);
+        self.span.in_scope(|| {
+            tracing::debug!(epoch = self.work.last.0, messages = disposed.len(), lanes = positions.len(), "checkpoint");
+        });
         // Settled before the acknowledgement: a redelivery from now on is one of something checkpointed.
-        self.dedup.do_send(Settled { ids: ids.clone(), stamp_ms });
-        self.poller.do_send(Acknowledge(ids));
+        self.dedup.do_send(Settled { ids: disposed.clone(), stamp_ms });
+        self.intake.checkpointed(disposed, positions, forgotten);
         self.finish();
     }
 
@@ -239,13 +261,18 @@ impl Checkpointer {
             Ending::No | Ending::LastAcknowledgements | Ending::Done => {}
             Ending::LastRows => {
                 self.work.ending = Ending::LastAcknowledgements;
-                self.poller.do_send(AwaitAcknowledged);
+                self.intake.await_acknowledged();
             }
             Ending::LastRecord => {
                 self.work.ending = Ending::Done;
                 self.reporter.event(if self.work.finished { Event::Finished } else { Event::Drained });
             }
         }
+    }
+
+    /// Whether there is something to record beside what an epoch holds.
+    fn has_to_record(&self) -> bool {
+        !self.work.confirmed.is_empty() || !self.work.forgotten.is_empty()
     }
 
     /// Whether a record made now says that the pipeline has finished for good.
@@ -333,15 +360,16 @@ impl Handler<Sealed> for Checkpointer {
     fn handle(&mut self, Sealed { epoch }: Sealed, ctx: &mut Self::Context) {
         match epoch {
             Some(sealed) => self.store(sealed, ctx),
-            // Confirmed deletes alone are worth a record, or the ids would be remembered for ever; and so is the end,
-            // or what a clean stop leaves behind would look like output that may not be committed.
-            None if !self.work.confirmed.is_empty() || self.is_finishing() || self.closes() => {
+            // Confirmed deletes alone are worth a record, or the ids would be remembered for ever; so are lanes that have
+            // left; and so is the end, or what a clean stop leaves behind would look like output that may not be
+            // committed.
+            None if self.has_to_record() || self.is_finishing() || self.closes() => {
                 let epoch = self.work.last.next();
                 let nothing = SealedEpoch { epoch, tokens: vec![], disposed: vec![], positions: Default::default() };
                 self.store(nothing, ctx);
             }
             None => {
-                self.poller.do_send(NothingSealed);
+                self.intake.nothing_sealed();
                 self.finish();
             }
         }
@@ -376,7 +404,15 @@ impl Handler<Redelivered> for Checkpointer {
     type Result = ();
 
     fn handle(&mut self, Redelivered(ids): Redelivered, _: &mut Self::Context) {
-        self.poller.do_send(Acknowledge(ids));
+        self.intake.redelivered(ids);
+    }
+}
+
+impl Handler<ForgetLanes> for Checkpointer {
+    type Result = ();
+
+    fn handle(&mut self, ForgetLanes(lanes): ForgetLanes, _: &mut Self::Context) {
+        self.work.forgotten.extend(lanes);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Opens one generation and wires its tree. Reading this file shows all of it.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -14,20 +14,22 @@ use super::{
     child::{self, Child},
     decoder::{self, Decoder, Queue},
     dedup_keeper::{self, DedupKeeper},
-    messages::Drain,
-    pace::Pace,
+    enumerator::{self, Enumerator},
+    intake::Intake,
     poller::{self, Poller},
+    polling::Polling,
+    reader,
     report::{Event, Reporter},
     retry::{retrying, within},
     sink_writer::{self, SinkWriter},
     sinks::{Letters, Sinks, with_retries},
 };
 use crate::{
-    connector::{Opened, Sink, SinkContext},
+    connector::{Lanes, LogSource, OpenedQueue, QueueFacts, Sink, SinkContext, Source},
     connectors::{Plan, recover_elsewhere},
     dedup::Ids,
     formats,
-    model::{Credits, Fault, FaultKind, Generation, LaneId, RowsBuilder, SinkIdentity, Token},
+    model::{Credits, Fault, Generation, LaneId, RowsBuilder, SinkIdentity, Token},
     state::{Opened as Stored, Store},
     telemetry::{Vitals, Who, actor_span, attributed, fail_point, start_span},
 };
@@ -56,7 +58,7 @@ pub struct Controls {
     pub generation: Generation,
     /// Its actors.
     pub children: Vec<Child>,
-    poller: Addr<Poller>,
+    intake: Intake,
     /// An actor ends when nobody holds its address. Held here, it ends only when it is ended, or by a fault of its
     /// own, so that after a panic it is the one that panicked which is named.
     _others: (Addr<Decoder>, Addr<DedupKeeper>, Addr<SinkWriter>, Addr<Checkpointer>),
@@ -65,7 +67,7 @@ pub struct Controls {
 impl Controls {
     /// Asks it to receive no more, finish what it has, and report [`Event::Drained`].
     pub fn drain(&self) {
-        self.poller.do_send(Drain);
+        self.intake.drain();
     }
 }
 
@@ -91,20 +93,26 @@ pub fn open(seed: Seed) -> impl Future<Output = ()> {
 /// All that has to answer before the first poll.
 struct Prepared {
     stored: Stored,
-    lane: LaneId,
     opened: Opened,
     format: Box<dyn formats::Decoder>,
     sinks: Sinks,
 }
 
+/// What is read.
+enum Opened {
+    Queue(OpenedQueue),
+    /// With the lanes there are.
+    Log(Arc<dyn LogSource>, Lanes),
+}
+
 /// `None`: an earlier generation has finished for good.
 async fn prepare(seed: &Seed) -> Result<Option<Prepared>, Fault> {
     let plan = &seed.plan;
-    let (vitals, reporter) = (&seed.vitals, &seed.reporter);
+    let reporter = &seed.reporter;
     // Durable before anything is committed or acknowledged: from here on a word of an older generation is refused.
     let timeout = plan.checkpoint.timeout;
     let stored = async { seed.store.open_generation(&plan.name, &plan.source_identity).await.map_err(Fault::from) };
-    let stored = within(timeout, "the state store", stored).await?;
+    let stored = within(timeout, &"the state store".into(), stored).await?;
     reporter.event(Event::Numbered(stored.generation));
     fail_point!("start.numbered");
     let context = SinkContext {
@@ -116,13 +124,32 @@ async fn prepare(seed: &Seed) -> Result<Option<Prepared>, Fault> {
     if stored.finished {
         return Ok(None);
     }
-    let source = (plan.source)()?;
-    let deadline = source.patience() + timeout;
-    let lanes = retrying(vitals, reporter, "open", deadline, None, || source.lanes()).await?;
-    let [lane] = <[LaneId; 1]>::try_from(lanes)
-        .map_err(|lanes| Fault::never(FaultKind::Bug, format!("{} lanes, but a queue service has one", lanes.len())))?;
-    let resume = stored.positions.get(&lane).copied();
-    let opened = retrying(vitals, reporter, "open", deadline, None, || source.open(&lane, resume)).await?;
+    let opened = open_source(seed, &stored.positions).await?;
+    if let Some(letters) = &mut sinks.letters {
+        letters.positions = matches!(opened, Opened::Log(..));
+    }
+    Ok(Some(Prepared { stored, opened, format: (plan.decoder)()?, sinks }))
+}
+
+async fn open_source(seed: &Seed, known: &BTreeMap<LaneId, u64>) -> Result<Opened, Fault> {
+    let Seed { plan, vitals, reporter, .. } = seed;
+    let timeout = plan.checkpoint.timeout;
+    match (plan.source)()? {
+        Source::Queue(source) => {
+            let deadline = source.patience() + timeout;
+            let opened = retrying(vitals, reporter, "open", deadline, None, || source.open()).await?;
+            warn_of_visibility(plan, &opened);
+            Ok(Opened::Queue(opened))
+        }
+        Source::Log(source) => {
+            let deadline = source.patience() + timeout;
+            let lanes = retrying(vitals, reporter, "discover", deadline, None, || source.lanes(known)).await?;
+            Ok(Opened::Log(source, lanes))
+        }
+    }
+}
+
+fn warn_of_visibility(plan: &Plan, opened: &OpenedQueue) {
     if let Some(visibility) = opened.facts.visibility_timeout
         && visibility <= plan.checkpoint.interval
     {
@@ -136,10 +163,6 @@ async fn prepare(seed: &Seed) -> Result<Option<Prepared>, Fault> {
             "the queue's visibility timeout should be longer than the checkpoint interval: {meanwhile}"
         );
     }
-    if let Some(letters) = &mut sinks.letters {
-        letters.positions = opened.position.is_some();
-    }
-    Ok(Some(Prepared { stored, lane, opened, format: (plan.decoder)()?, sinks }))
 }
 
 /// Commits what a crash left uncommitted: each token with the sink it names, even if the definition has changed.
@@ -176,23 +199,60 @@ async fn recover_sinks(seed: &Seed, stored: &Stored, context: SinkContext) -> Re
     Ok(Sinks { main, letters: Some(letters) })
 }
 
+/// What receives, not started yet.
+enum Receiver {
+    Poller(Context<Poller>, OpenedQueue),
+    Enumerator(Context<Enumerator>, Arc<dyn LogSource>, Lanes),
+}
+
+impl Receiver {
+    fn new(opened: Opened) -> Self {
+        match opened {
+            Opened::Queue(opened) => Self::Poller(Context::new(), opened),
+            Opened::Log(source, lanes) => Self::Enumerator(Context::new(), source, lanes),
+        }
+    }
+
+    fn intake(&self) -> Intake {
+        match self {
+            Self::Poller(context, _) => Intake::Poller(context.address()),
+            Self::Enumerator(context, ..) => Intake::Enumerator(context.address()),
+        }
+    }
+
+    /// The lane of a queue, which begins at once.
+    fn sink_work(&self) -> sink_writer::Work {
+        match self {
+            Self::Poller(_, opened) => sink_writer::Work::of_queue(opened.lane.clone()),
+            Self::Enumerator(..) => sink_writer::Work::default(),
+        }
+    }
+
+    fn facts(&self) -> QueueFacts {
+        match self {
+            Self::Poller(_, opened) => opened.facts,
+            Self::Enumerator(..) => QueueFacts::default(),
+        }
+    }
+}
+
 fn wire(seed: Seed, prepared: Prepared) -> Controls {
     let Seed { plan, store, vitals, reporter, .. } = seed;
-    let Prepared { stored, lane, opened, format, sinks } = prepared;
+    let Prepared { mut stored, opened, format, sinks } = prepared;
     let generation = stored.generation;
     let span = |actor| actor_span(&plan.name, generation, actor);
     let slot = reporter.slot;
     let who = |actor| Who { slot, pipeline: plan.name.clone(), actor };
     let uptime = (stored.uptime_ms, Instant::now());
 
-    let (poller, decoder, dedup) = (Context::<Poller>::new(), Context::<Decoder>::new(), Context::<DedupKeeper>::new());
+    let receiver = Receiver::new(opened);
+    let intake = receiver.intake();
+    let (decoder, dedup) = (Context::<Decoder>::new(), Context::<DedupKeeper>::new());
     let (sink_writer, checkpointer) = (Context::<SinkWriter>::new(), Context::<Checkpointer>::new());
-    let (to_poller, to_decoder, to_dedup) = (poller.address(), decoder.address(), dedup.address());
+    let (to_decoder, to_dedup) = (decoder.address(), dedup.address());
     let (to_sink, to_checkpointer) = (sink_writer.address(), checkpointer.address());
 
     let others = (to_decoder.clone(), to_dedup.clone(), to_sink.clone(), to_checkpointer.clone());
-
-    let retention = opened.facts.retention.unwrap_or(LONGEST_RETENTION);
 
     let actor = Checkpointer {
         pipeline: plan.name.clone(),
@@ -203,7 +263,7 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         uptime,
         sink: to_sink.clone(),
         dedup: to_dedup.clone(),
-        poller: to_poller.clone(),
+        intake: intake.clone(),
         reporter: reporter.clone(),
         vitals: Arc::clone(&vitals),
         span: span(checkpointer::NAME),
@@ -216,20 +276,19 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         shape: plan.shape.clone(),
         on_error: plan.on_error,
         timeout: plan.checkpoint.timeout,
-        lanes: HashSet::from([lane.clone()]),
         checkpointer: to_checkpointer.clone(),
         reporter: reporter.clone(),
         vitals: Arc::clone(&vitals),
         span: span(sink_writer::NAME),
-        work: sink_writer::Work::new(&lane, opened.position),
+        work: receiver.sink_work(),
     };
     children.push(child::start(who(sink_writer::NAME), sink_writer, actor));
 
     let actor = DedupKeeper {
-        ids: Ids::load(stored.ids),
+        ids: Ids::load(std::mem::take(&mut stored.ids)),
         uptime,
-        retention,
-        sink: to_sink,
+        retention: receiver.facts().retention.unwrap_or(LONGEST_RETENTION),
+        sink: to_sink.clone(),
         checkpointer: to_checkpointer.clone(),
         reporter: reporter.clone(),
         vitals: Arc::clone(&vitals),
@@ -250,21 +309,38 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
     };
     children.push(child::start(who(decoder::NAME), decoder, actor));
 
-    let actor = Poller {
-        lane,
-        source: plan.source_identity.clone(),
-        opened,
-        credits: Credits::new(plan.credits),
-        pace: plan.rate.map(|rate| Pace::new(rate, Instant::now())),
-        limit: plan.checkpoint.max_unacknowledged,
-        timeout: plan.checkpoint.timeout,
-        decoder: to_decoder,
-        checkpointer: to_checkpointer,
-        reporter,
-        vitals,
-        span: span(poller::NAME),
-        work: poller::Work::default(),
-    };
-    children.push(child::start(who(poller::NAME), poller, actor));
-    Controls { generation, children, poller: to_poller, _others: others }
+    let credits = Credits::new(plan.credits);
+    let polling = Polling::new(plan.rate, plan.checkpoint.timeout, reporter, vitals);
+    children.push(match receiver {
+        Receiver::Poller(context, opened) => {
+            let actor = Poller {
+                source: plan.source_identity.clone(),
+                opened,
+                credits,
+                polling,
+                limit: plan.checkpoint.max_unacknowledged,
+                decoder: to_decoder,
+                checkpointer: to_checkpointer,
+                span: span(poller::NAME),
+                work: poller::Work::default(),
+            };
+            child::start(who(poller::NAME), context, actor)
+        }
+        Receiver::Enumerator(context, source, lanes) => {
+            let actor = Enumerator {
+                source,
+                who: who(reader::NAME),
+                generation,
+                credits,
+                polling,
+                decoder: to_decoder,
+                sink: to_sink,
+                checkpointer: to_checkpointer,
+                span: span(enumerator::NAME),
+                work: enumerator::Work::new(lanes, stored.positions),
+            };
+            child::start(who(enumerator::NAME), context, actor)
+        }
+    });
+    Controls { generation, children, intake, _others: others }
 }

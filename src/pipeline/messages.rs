@@ -6,7 +6,7 @@ use actix::prelude::*;
 
 use crate::model::{Batch, Credit, Epoch, Fingerprint, LaneId, Message as SourceMessage, Token};
 
-/// In band, poller -> decoder: what one poll brought, in the order in which it was handed on.
+/// In band, poller or reader -> decoder: what one poll brought, in the order in which it was handed on.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Pulled {
@@ -29,21 +29,70 @@ pub struct Rows(pub Batch);
 #[rtype(result = "()")]
 pub struct Forget(pub Vec<Fingerprint>);
 
-/// In band, poller -> decoder -> dedup-keeper -> sink-writer: the lane ends here.
+/// In band, poller or reader -> decoder -> dedup-keeper -> sink-writer: the lane ends here.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct End {
     pub lane: LaneId,
-    /// The source itself is at its end; otherwise it was told to stop.
-    pub finished: bool,
+    /// Another process waits to read it on.
+    pub leaves: bool,
 }
 
-/// Supervisor -> poller: receive no more, hand on what was received, then end.
+/// Supervisor -> poller or enumerator: receive no more, hand on what was received, then end.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Drain;
 
-/// Poller -> checkpointer: do not wait for the interval; half of `max_unacknowledged` is used.
+/// Enumerator -> sink-writer: these lanes are read from these positions on. All of them join one epoch.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Begin {
+    pub lanes: Vec<(LaneId, u64)>,
+    /// The positions are in the store.
+    pub stored: bool,
+}
+
+/// Enumerator -> reader: read no more, hand on what was received, then end.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct EndLane {
+    /// See [`End::leaves`].
+    pub leaves: bool,
+}
+
+/// Reader -> enumerator: everything of the lane up to this position is handed on, and the reader ends.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct LaneEnded {
+    pub lane: LaneId,
+    pub position: u64,
+    /// The lane is at its end; otherwise its reader was told to stop.
+    pub finished: bool,
+}
+
+/// Enumerator -> sink-writer: no lane begins any more.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Closed {
+    /// Every lane is at its end.
+    pub finished: bool,
+}
+
+/// Checkpointer -> enumerator, step 5: the store holds these positions, and none of these lanes any more.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Checkpointed {
+    pub positions: BTreeMap<LaneId, u64>,
+    pub forgotten: Vec<LaneId>,
+}
+
+/// Enumerator -> checkpointer: the next record is to forget the positions of these lanes.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct ForgetLanes(pub Vec<LaneId>);
+
+/// Poller, enumerator or sink-writer -> checkpointer: do not wait for the interval. Half of `max_unacknowledged` is used,
+/// or someone waits for where a lane begins or ends to be recorded.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct CheckpointSoon;
@@ -94,7 +143,7 @@ pub struct Committed;
 #[rtype(result = "()")]
 pub struct Acknowledge(pub Vec<Fingerprint>);
 
-/// Checkpointer -> poller: there was nothing to checkpoint, so no acknowledgement follows.
+/// Checkpointer -> poller or enumerator: there was nothing to checkpoint, so no acknowledgement follows.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct NothingSealed;
@@ -132,12 +181,12 @@ pub struct Expired(pub Vec<Fingerprint>);
 #[rtype(result = "Vec<(Fingerprint, u64)>")]
 pub struct Live;
 
-/// Checkpointer -> poller: tell me when every acknowledgement asked for has been answered.
+/// Checkpointer -> poller or enumerator: tell me when every acknowledgement asked for has been answered.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct AwaitAcknowledged;
 
-/// Poller -> checkpointer: the answer.
+/// Poller or enumerator -> checkpointer: the answer.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct AllAcknowledged;

@@ -5,16 +5,24 @@
 //!    ^ acknowledge                        | sealed
 //!    +------------- checkpointer <--------+
 //! ```
+//!
+//! Over a log, whose lanes have positions, an enumerator is in the poller's place, and each lane has a reader that hands
+//! on to the decoder.
 
 mod checkpointer;
 mod child;
+mod commits;
 mod decoder;
 mod dedup_keeper;
+mod enumerator;
 mod generation;
+mod intake;
 mod ledger;
 mod messages;
 mod pace;
 mod poller;
+mod polling;
+mod reader;
 mod report;
 mod retry;
 mod sink_writer;
@@ -22,6 +30,6 @@ mod sinks;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use child::{Child, ExitReason};
+pub use child::{Child, ChildName, ExitReason};
 pub use generation::{Controls, START, Seed, open};
 pub use report::{Event, Report, Reporter};

@@ -10,7 +10,6 @@ use std::{
 };
 
 use actix::{fut::wrap_future, prelude::*};
-use futures_util::{FutureExt, future::RemoteHandle};
 use tracing::{Instrument, Span};
 
 use super::{
@@ -18,25 +17,18 @@ use super::{
     decoder::Decoder,
     ledger::Ledger,
     messages::*,
-    pace::Pace,
-    report::{Event, Reporter},
+    polling::{Polling, QuickEmpties, task},
+    report::Event,
     retry::{retrying, within},
 };
 use crate::{
-    connector::{Acknowledged, Opened, Polled},
-    model::{
-        Credit, Credits, Fault, FaultKind, Fingerprint, LaneId, Mend, Message as SourceMessage, Receipt, SourceIdentity,
-    },
-    telemetry::{Vitals, attributed_as_here, fail_point},
+    connector::{Acknowledged, OpenedQueue},
+    model::{Credit, Credits, Fault, FaultKind, Fingerprint, Mend, Message as SourceMessage, Receipt, SourceIdentity},
+    telemetry::fail_point,
 };
 
 pub const NAME: &str = "poller";
 
-/// An empty answer sooner than this is not a long poll that ran its time: without a pause it would be a busy loop
-/// (and a bill) against the service.
-const QUICK: Duration = Duration::from_millis(200);
-/// The longest pause after quick empty answers.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How often receipts are looked at for extension.
 const EXTENSION_TICK: Duration = Duration::from_millis(500);
 /// Extensions under way at once; each is a call of its own.
@@ -44,20 +36,14 @@ const EXTENSIONS: usize = 4;
 
 /// See the module.
 pub struct Poller {
-    pub lane: LaneId,
     pub source: SourceIdentity,
-    pub opened: Opened,
+    pub opened: OpenedQueue,
     pub credits: Credits,
-    /// `rate` of the source.
-    pub pace: Option<Pace>,
+    pub polling: Polling,
     /// `checkpoint.max_unacknowledged`
     pub limit: usize,
-    /// `checkpoint.timeout`: how long one call of the service may take, beyond its own patience.
-    pub timeout: Duration,
     pub decoder: Addr<Decoder>,
     pub checkpointer: Addr<Checkpointer>,
-    pub reporter: Reporter,
-    pub vitals: Arc<Vitals>,
     pub span: Span,
     pub work: Work,
 }
@@ -69,12 +55,9 @@ pub struct Work {
     /// Polls begun and not yet handed on; the handle while the call is under way, none while waiting for a credit.
     polls: BTreeMap<u64, Option<SpawnHandle>>,
     next_poll: u64,
-    /// Where the lane stands: the position of what is handed on next, or the number of pulls handed on so far where
-    /// it has no positions.
+    /// Pulls handed on so far.
     handed: u64,
-    /// The source has said that nothing comes any more.
-    at_end: bool,
-    quick_empties: u32,
+    quick_empties: QuickEmpties,
     /// Ids whose delete was confirmed, with the first poll that began after that and so cannot bring them any more.
     confirmed: VecDeque<(u64, Vec<Fingerprint>)>,
     deletes: usize,
@@ -90,7 +73,6 @@ pub struct Work {
 impl Poller {
     fn pump_polls(&mut self, ctx: &mut Context<Self>) {
         while !self.work.draining
-            && !self.work.at_end
             && self.work.polls.len() < self.opened.concurrency
             && self.work.ledger.len() < self.limit
             && self.may_poll(ctx)
@@ -102,16 +84,11 @@ impl Poller {
     /// Whether the source's rate allows one more poll now. If not, the end of a poll or a timer asks again: a poll that
     /// waits itself would count as under way, and hold back what is known of deletes.
     fn may_poll(&mut self, ctx: &mut Context<Self>) -> bool {
-        let Some(pace) = &mut self.pace else { return true };
         let under_way = self.work.polls.len();
-        let Some(wait) = pace.wait(Instant::now(), under_way) else {
-            self.vitals.metrics.rate_limited.set(0);
-            return true;
-        };
+        let Some(wait) = self.polling.wait(under_way) else { return true };
         if under_way == 0 && !self.work.paced {
             self.work.paced = true;
-            self.vitals.metrics.rate_limited.set(1);
-            self.vitals.metrics.rate_waits.inc();
+            self.polling.waits();
             ctx.run_later(wait, |poller, ctx| {
                 poller.work.paced = false;
                 poller.pump_polls(ctx);
@@ -123,69 +100,54 @@ impl Poller {
     fn start_poll(&mut self, ctx: &mut Context<Self>) {
         let number = self.work.next_poll;
         self.work.next_poll += 1;
-        let pause = match self.work.quick_empties {
-            0 => Duration::ZERO,
-            n => LONGEST_PAUSE.min(Duration::from_millis(50) * 2u32.saturating_pow(n.min(8))),
-        };
-        let (reader, vitals, reporter) =
-            (Arc::clone(&self.opened.reader), Arc::clone(&self.vitals), self.reporter.clone());
-        let deadline = reader.patience() + self.timeout;
-        let poll = async move {
-            if !pause.is_zero() {
-                tokio::time::sleep(pause).await;
+        let (reader, quick_empties) = (Arc::clone(&self.opened.reader), self.work.quick_empties);
+        let patience = reader.patience();
+        let call = move || {
+            let reader = Arc::clone(&reader);
+            async move {
+                fail_point!("poller.poll");
+                reader.poll().await
             }
-            let begun = Instant::now();
-            fail_point!("poller.poll");
-            let polled = retrying(&vitals, &reporter, "poll", deadline, None, || reader.poll()).await?;
-            Ok((polled, begun.elapsed()))
         };
-        let handle = ctx.spawn(
-            wrap_future(task(poll.instrument(self.span.clone())))
-                .map(move |result, poller: &mut Self, ctx| poller.polled(number, result, ctx)),
-        );
+        let poll = self.polling.poll("poll".into(), quick_empties, patience, &self.span, call);
+        let handle =
+            ctx.spawn(wrap_future(poll).map(move |result, poller: &mut Self, ctx| poller.polled(number, result, ctx)));
         self.work.polls.insert(number, Some(handle));
     }
 
-    fn polled(&mut self, number: u64, result: Result<(Polled, Duration), Fault>, ctx: &mut Context<Self>) {
+    fn polled(&mut self, number: u64, result: Result<(Vec<SourceMessage>, Duration), Fault>, ctx: &mut Context<Self>) {
         // A poll that was cancelled at the very moment it was answered counts as cancelled: the lane has ended.
         if !self.work.polls.contains_key(&number) {
             return;
         }
-        let (Polled { messages, position, end }, took) = match result {
+        let (messages, took) = match result {
             Ok(answer) => answer,
             // No poll will work again, but rows already received can be finished; a queue that is gone gives none back.
             Err(fault) if fault.mend == Mend::Never => {
                 self.work.polls.remove(&number);
-                self.reporter.event(Event::Hopeless { actor: NAME, fault });
+                self.polling.reporter.event(Event::Hopeless { actor: NAME, fault });
                 return self.drain(ctx);
             }
             Err(fault) => return self.fail(fault, ctx),
         };
         fail_point!("poller.polled");
-        self.vitals.metrics.polls.inc();
-        if let Some(pace) = &mut self.pace {
-            pace.spend(messages.len());
-        }
-        if position.is_some() != self.opened.position.is_some() {
-            return self.fail(Fault::restart(FaultKind::Bug, "a lane has positions at every poll or at none"), ctx);
-        }
-        self.work.at_end |= end;
-        if messages.is_empty() && position.is_none_or(|position| position == self.work.handed) {
-            self.work.quick_empties = if took < QUICK { self.work.quick_empties + 1 } else { 0 };
+        self.polling.answered(messages.len());
+        if messages.is_empty() {
+            self.work.quick_empties.brought_nothing(took);
             return self.finish_poll(number, ctx);
         }
-        self.work.quick_empties = 0;
+        self.work.quick_empties.brought_something();
         self.work.polls.insert(number, None);
         let (messages, bytes) = self.register(messages);
         self.note_unacknowledged();
         // Most often there is room, and a future would only cost.
         if let Some(credit) = self.credits.try_take(bytes) {
-            return self.hand_on(number, messages, position, credit, ctx);
+            return self.hand_on(number, messages, credit, ctx);
         }
         let credits = self.credits.clone();
         ctx.spawn(wrap_future(async move { credits.take(bytes).await }).map(move |credit, poller: &mut Self, ctx| {
             match credit {
-                Some(credit) => poller.hand_on(number, messages, position, credit, ctx),
+                Some(credit) => poller.hand_on(number, messages, credit, ctx),
                 None => poller.fail(Fault::restart(FaultKind::Bug, "the credits were closed"), ctx),
             }
         }));
@@ -194,7 +156,7 @@ impl Poller {
     /// Receipts go into the ledger at once, whatever waits for a credit: they are what a delete needs.
     fn register(&mut self, messages: Vec<SourceMessage>) -> (Vec<(Option<Fingerprint>, SourceMessage)>, usize) {
         let now = Instant::now();
-        let mut bytes = 0;
+        let bytes = self.polling.received(messages.iter());
         let mut known = Vec::with_capacity(messages.len());
         for mut message in messages {
             let id = message.receipt.take().map(|receipt| {
@@ -202,11 +164,8 @@ impl Poller {
                 self.work.ledger.received(id, receipt, now);
                 id
             });
-            bytes += message.body.size();
             known.push((id, message));
         }
-        self.vitals.metrics.received.inc_by(known.len() as u64);
-        self.vitals.metrics.received_bytes.inc_by(bytes as u64);
         (known, bytes)
     }
 
@@ -214,20 +173,19 @@ impl Poller {
         &mut self,
         number: u64,
         messages: Vec<(Option<Fingerprint>, SourceMessage)>,
-        position: Option<u64>,
         credit: Credit,
         ctx: &mut Context<Self>,
     ) {
-        let range = self.work.handed..position.unwrap_or(self.work.handed + 1);
+        let range = self.work.handed..self.work.handed + 1;
         self.work.handed = range.end;
-        self.decoder.do_send(Pulled { lane: self.lane.clone(), range, messages, credit });
+        self.decoder.do_send(Pulled { lane: self.opened.lane.clone(), range, messages, credit });
         self.finish_poll(number, ctx);
     }
 
     fn finish_poll(&mut self, number: u64, ctx: &mut Context<Self>) {
         self.work.polls.remove(&number);
         self.send_confirmed();
-        if self.work.draining || self.work.at_end {
+        if self.work.draining {
             self.end_if_done();
         } else {
             self.pump_polls(ctx);
@@ -253,7 +211,7 @@ impl Poller {
     fn end_if_done(&mut self) {
         if self.work.polls.is_empty() && !self.work.ended {
             self.work.ended = true;
-            self.decoder.do_send(End { lane: self.lane.clone(), finished: self.work.at_end });
+            self.decoder.do_send(End { lane: self.opened.lane.clone(), leaves: false });
         }
     }
 
@@ -261,7 +219,7 @@ impl Poller {
     /// its way, it would do nothing.
     fn note_unacknowledged(&mut self) {
         let Work { ledger, draining, .. } = &self.work;
-        self.vitals.metrics.unacknowledged.set(i64::try_from(ledger.len()).unwrap_or(i64::MAX));
+        self.polling.vitals.metrics.unacknowledged.set(i64::try_from(ledger.len()).unwrap_or(i64::MAX));
         if ledger.open() >= self.limit.div_ceil(2) && !draining && !self.work.asked_for_checkpoint {
             self.work.asked_for_checkpoint = true;
             self.checkpointer.do_send(CheckpointSoon);
@@ -285,9 +243,9 @@ impl Poller {
 
     fn delete(&mut self, batch: Vec<(Fingerprint, Receipt)>, ctx: &mut Context<Self>) {
         let (ids, receipts): (Vec<Fingerprint>, Vec<Receipt>) = batch.into_iter().unzip();
-        let (vitals, reporter) = (Arc::clone(&self.vitals), self.reporter.clone());
+        let (vitals, reporter) = (Arc::clone(&self.polling.vitals), self.polling.reporter.clone());
         let acknowledger = Arc::clone(&self.opened.acknowledger);
-        let deadline = self.opened.acknowledger.patience() + self.timeout;
+        let deadline = acknowledger.patience() + self.polling.timeout;
         let delete = async move {
             let times = Some(acknowledger.retries() as usize);
             let call = || acknowledger.acknowledge(&receipts);
@@ -308,7 +266,7 @@ impl Poller {
         ctx: &mut Context<Self>,
     ) {
         self.work.deletes -= 1;
-        let metrics = &self.vitals.metrics;
+        let metrics = &self.polling.vitals.metrics;
         let outcomes = match result {
             Ok(outcomes) => outcomes,
             Err(fault) if fault.kind == FaultKind::Hung => return self.fail(fault, ctx),
@@ -357,8 +315,9 @@ impl Poller {
         for (id, receipt) in self.work.ledger.take_expiring(Instant::now(), timeout / 2, free) {
             self.work.extensions += 1;
             let acknowledger = Arc::clone(&self.opened.acknowledger);
-            let deadline = self.opened.acknowledger.patience() + self.timeout;
-            let extend = async move { within(deadline, "extend", acknowledger.extend(&receipt, timeout)).await };
+            let deadline = acknowledger.patience() + self.polling.timeout;
+            let extend =
+                async move { within(deadline, &"extend".into(), acknowledger.extend(&receipt, timeout)).await };
             ctx.spawn(wrap_future(extend).map(move |result, poller: &mut Self, ctx| poller.extended(id, result, ctx)));
         }
     }
@@ -366,7 +325,7 @@ impl Poller {
     fn extended(&mut self, id: Fingerprint, result: Result<Option<Receipt>, Fault>, ctx: &mut Context<Self>) {
         self.work.extensions -= 1;
         let answered = result.is_ok();
-        let metrics = &self.vitals.metrics;
+        let metrics = &self.polling.vitals.metrics;
         if matches!(result, Ok(Some(_))) {
             metrics.extended.inc()
         } else {
@@ -392,7 +351,7 @@ impl Poller {
 
     fn drain(&mut self, ctx: &mut Context<Self>) {
         self.work.draining = true;
-        self.vitals.metrics.rate_limited.set(0);
+        self.polling.vitals.metrics.rate_limited.set(0);
         // What a cancelled poll may have received comes back when its visibility timeout runs out.
         let under_way: Vec<u64> = self.work.polls.iter().filter(|(_, poll)| poll.is_some()).map(|(n, _)| *n).collect();
         for number in under_way {
@@ -405,17 +364,9 @@ impl Poller {
     }
 
     fn fail(&mut self, fault: Fault, ctx: &mut Context<Self>) {
-        self.reporter.fault(NAME, fault);
+        self.polling.reporter.fault(NAME, fault);
         ctx.stop();
     }
-}
-
-/// A call to the service as a task of its own: whenever anything wakes an actor, all its futures are polled, which is
-/// dear for calls and cheap for this handle. Dropping the handle drops the call, and a panic goes on in the actor.
-fn task<F: Future + 'static>(call: F) -> RemoteHandle<F::Output> {
-    let (task, handle) = call.remote_handle();
-    actix::spawn(attributed_as_here(task));
-    handle
 }
 
 impl Actor for Poller {
@@ -423,7 +374,6 @@ impl Actor for Poller {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.run_interval(EXTENSION_TICK, |poller, ctx| poller.extend(ctx));
-        self.work.handed = self.opened.position.unwrap_or_default();
         self.pump_polls(ctx);
     }
 }

@@ -2,7 +2,10 @@
 
 use actix::prelude::*;
 
-use super::{child::ExitReason, generation::Controls};
+use super::{
+    child::{Child, ChildName, ExitReason},
+    generation::Controls,
+};
 use crate::model::{Fault, Generation, Slot};
 
 /// Something that happened in a generation.
@@ -23,6 +26,8 @@ pub enum Event {
     Numbered(Generation),
     /// The tree is wired and polling.
     Running(Controls),
+    /// An actor has been started since: a lane is read.
+    Started(Child),
     /// An operation is being retried, or works again.
     HealthChanged,
     /// The generation cannot go on.
@@ -47,8 +52,10 @@ pub enum Event {
     Finished,
     /// An actor is gone.
     Exited {
-        /// Which.
-        actor: &'static str,
+        /// Which, as the supervisor's side numbers them: two of one name may follow each other.
+        number: u64,
+        /// What it was called.
+        name: ChildName,
         /// How.
         reason: ExitReason,
     },

@@ -7,7 +7,7 @@ use backon::{ExponentialBuilder, Retryable};
 use super::report::{Event, Reporter};
 use crate::{
     model::{Fault, FaultKind, Mend},
-    telemetry::Vitals,
+    telemetry::{Operation, Vitals},
 };
 
 /// The first pause; the services recommend 1 s, jitter adds up to as much again.
@@ -24,12 +24,12 @@ const PARTS: u32 = 4;
 /// What a call answers, or a fault that names it if there is no answer within the deadline.
 pub async fn within<T>(
     deadline: Duration,
-    operation: &str,
+    operation: &Operation,
     call: impl Future<Output = Result<T, Fault>>,
 ) -> Result<T, Fault> {
     #[cfg(feature = "failpoints")]
     let call = async {
-        if hangs(operation) {
+        if hangs(operation.name) {
             std::future::pending::<()>().await;
         }
         call.await
@@ -40,7 +40,7 @@ pub async fn within<T>(
             return answer;
         }
     }
-    Err(Fault::restart(FaultKind::Hung, format!("{operation} hangs: no answer within {deadline:?}")))
+    Err(Fault::restart(FaultKind::Hung, format!("{} hangs: no answer within {deadline:?}", operation.name)))
 }
 
 /// The fail points `hang.OPERATION`: the action `return` makes the call one that never answers.
@@ -55,7 +55,7 @@ fn hangs(operation: &str) -> bool {
 pub async fn retrying<T, F>(
     vitals: &Arc<Vitals>,
     reporter: &Reporter,
-    operation: &'static str,
+    operation: impl Into<Operation>,
     deadline: Duration,
     times: Option<usize>,
     mut call: impl FnMut() -> F,
@@ -63,6 +63,8 @@ pub async fn retrying<T, F>(
 where
     F: Future<Output = Result<T, Fault>>,
 {
+    let operation = &operation.into();
+    let _told = Told { vitals, reporter, operation };
     let call = || within(deadline, operation, call());
     let backoff = ExponentialBuilder::new().with_min_delay(FIRST).with_max_delay(LONGEST).with_jitter();
     let backoff = match times {
@@ -78,18 +80,30 @@ where
             _ => pause,
         })
         .notify(|fault, pause| {
-            tracing::warn!(operation, kind = fault.kind.label(), again_in = ?pause, error = %fault, "will be tried again");
+            tracing::warn!(operation = operation.name, kind = fault.kind.label(), again_in = ?pause, error = %fault, "will be tried again");
             vitals.trouble(operation, fault);
             reporter.event(Event::HealthChanged);
         })
         .await;
-    if vitals.mended(operation) {
-        if result.is_ok() {
-            tracing::info!(operation, "works again");
-        }
-        reporter.event(Event::HealthChanged);
+    if result.is_ok() && vitals.is_in_trouble(operation) {
+        tracing::info!(operation = operation.name, "works again");
     }
     result
+}
+
+/// However the call ends, also when it is dropped unfinished, it is no trouble any more.
+struct Told<'a> {
+    vitals: &'a Vitals,
+    reporter: &'a Reporter,
+    operation: &'a Operation,
+}
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        if self.vitals.mended(self.operation) {
+            self.reporter.event(Event::HealthChanged);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -107,10 +121,11 @@ mod tests {
             Ok(())
         };
         let stop = async { std::thread::sleep(2 * deadline) };
-        let both = async { futures_util::join!(within(deadline, "call", call), stop) };
+        let operation = Operation::from("call");
+        let both = async { futures_util::join!(within(deadline, &operation, call), stop) };
         assert!(runtime.block_on(both).0.is_ok());
 
-        let hangs = within(deadline, "call", std::future::pending::<Result<(), Fault>>());
+        let hangs = within(deadline, &operation, std::future::pending::<Result<(), Fault>>());
         let fault = runtime.block_on(hangs).expect_err("it does not answer");
         assert_eq!((fault.kind, fault.to_string().as_str()), (FaultKind::Hung, "call hangs: no answer within 400ms"));
     }

@@ -36,8 +36,6 @@ pub struct SinkWriter {
     pub on_error: OnError,
     /// `checkpoint.timeout`: how long one call of the sink may take.
     pub timeout: Duration,
-    /// Lanes that have not ended.
-    pub lanes: HashSet<LaneId>,
     pub checkpointer: Addr<Checkpointer>,
     pub reporter: Reporter,
     pub vitals: Arc<Vitals>,
@@ -49,6 +47,12 @@ pub struct SinkWriter {
 #[derive(Default)]
 pub struct Work {
     queue: VecDeque<Operation>,
+    /// Lanes that have not ended.
+    lanes: HashSet<LaneId>,
+    /// No lane begins any more, and whether every one was read to its end.
+    closed: Option<bool>,
+    /// The end was told.
+    ended: bool,
     disposed: Vec<Fingerprint>,
     /// The lanes that have positions.
     resuming: HashSet<LaneId>,
@@ -60,15 +64,12 @@ pub struct Work {
     /// Where the last batch of each lane ended.
     ends: HashMap<LaneId, u64>,
     poisoned: bool,
-    /// A lane was told to stop before its end.
-    stopped: bool,
 }
 
 impl Work {
-    /// Nothing written yet; the first batch of `lane` begins at its position, if it has one.
-    pub fn new(lane: &LaneId, position: Option<u64>) -> Self {
-        let ends: HashMap<_, _> = position.map(|at| (lane.clone(), at)).into_iter().collect();
-        Self { resuming: ends.keys().cloned().collect(), ends, ..Self::default() }
+    /// Of a queue: its one lane has begun, and there is no other.
+    pub fn of_queue(lane: LaneId) -> Self {
+        Self { lanes: HashSet::from([lane]), closed: Some(false), ..Self::default() }
     }
 }
 
@@ -133,15 +134,23 @@ impl SinkWriter {
                 sinks.commit(&calls, &tokens).await?;
                 Ok(Done::Committed)
             }),
-            Operation::End(End { lane, finished }) => {
-                self.lanes.remove(&lane);
-                self.work.stopped |= !finished;
-                if self.lanes.is_empty() {
-                    self.checkpointer.do_send(AllEnded { finished: !self.work.stopped });
+            Operation::End(End { lane, leaves }) => {
+                self.work.lanes.remove(&lane);
+                if leaves {
+                    self.checkpointer.do_send(CheckpointSoon);
                 }
+                self.end_if_done();
             }
         }
         Ok(())
+    }
+
+    fn end_if_done(&mut self) {
+        let Some(finished) = self.work.closed.filter(|_| self.work.lanes.is_empty() && !self.work.ended) else {
+            return;
+        };
+        self.work.ended = true;
+        self.checkpointer.do_send(AllEnded { finished });
     }
 
     /// Runs one operation with the sinks, which are away until it is done.
@@ -313,5 +322,29 @@ impl Handler<End> for SinkWriter {
 
     fn handle(&mut self, end: End, ctx: &mut Self::Context) {
         self.push(Operation::End(end), ctx);
+    }
+}
+
+impl Handler<Begin> for SinkWriter {
+    type Result = ();
+
+    fn handle(&mut self, Begin { lanes, stored }: Begin, _: &mut Self::Context) {
+        for (lane, position) in lanes {
+            self.work.lanes.insert(lane.clone());
+            self.work.resuming.insert(lane.clone());
+            self.work.ends.insert(lane.clone(), position);
+            if !stored {
+                self.work.positions.insert(lane, position);
+            }
+        }
+    }
+}
+
+impl Handler<Closed> for SinkWriter {
+    type Result = ();
+
+    fn handle(&mut self, Closed { finished }: Closed, _: &mut Self::Context) {
+        self.work.closed = Some(finished);
+        self.end_if_done();
     }
 }

@@ -52,6 +52,8 @@ pub struct Checkpoint {
     pub epoch: Epoch,
     /// Next positions; a lane that is not named keeps the position it has.
     pub positions: BTreeMap<LaneId, u64>,
+    /// Lanes whose position is forgotten: someone else reads them now.
+    pub forgotten: Vec<LaneId>,
     /// Tokens of *this* epoch. They take the place of the last epoch's, which have been committed by now: a Seal
     /// waits for the commit before it.
     pub tokens: Vec<Token>,

@@ -36,6 +36,7 @@ pub(super) fn checkpoint(pipeline: &PipelineName, opened: &Opened, epoch: u64) -
         generation: opened.generation,
         epoch: Epoch(epoch),
         positions: BTreeMap::new(),
+        forgotten: Vec::new(),
         tokens: Vec::new(),
         added: Vec::new(),
         removed: Vec::new(),
@@ -113,6 +114,27 @@ async fn everything_a_checkpoint_records_survives_a_reopen() {
     expected.extend(stamped(ids(2..3), 50));
     expected.extend(stamped(ids(3..5), 90));
     assert_eq!(sorted(opened.ids), sorted(expected));
+}
+
+#[tokio::test]
+async fn a_position_that_is_forgotten_is_gone_and_the_others_stay() {
+    let dir = TempDir::new().unwrap();
+    let a = name("a");
+    let lane = |number: u64| LaneId(format!("queue-{number}").into());
+    {
+        let state = StateDir::open(dir.path()).unwrap();
+        let opened = open(&state.store(), &a).await;
+        let mut first = checkpoint(&a, &opened, 1);
+        first.positions = (0..3).map(|number| (lane(number), number)).collect();
+        state.store().checkpoint(first).await.unwrap();
+        let mut second = checkpoint(&a, &opened, 2);
+        second.positions = BTreeMap::from([(lane(2), 7)]);
+        // One that is not known is forgotten already.
+        second.forgotten = vec![lane(1), lane(9)];
+        state.store().checkpoint(second).await.unwrap();
+    }
+    let state = StateDir::open(dir.path()).unwrap();
+    assert_eq!(open(&state.store(), &a).await.positions, BTreeMap::from([(lane(0), 0), (lane(2), 7)]));
 }
 
 #[tokio::test]

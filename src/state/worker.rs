@@ -151,7 +151,7 @@ impl Worker {
     }
 
     fn stage_checkpoint(&mut self, changes: &mut Vec<Change>, checkpoint: Checkpoint) -> Result<Recorded, StoreError> {
-        let Checkpoint { pipeline, generation, epoch, positions, tokens, .. } = checkpoint;
+        let Checkpoint { pipeline, generation, epoch, positions, forgotten, tokens, .. } = checkpoint;
         let known = self.known.get_mut(&pipeline);
         let current = known.as_ref().map(|known| known.record.generation).unwrap_or_default();
         let Some(known) = known.filter(|known| known.record.generation == generation) else {
@@ -177,6 +177,9 @@ impl Worker {
         let record = &mut known.record;
         record.epoch = epoch;
         record.positions.extend(positions.into_iter().map(|(lane, at)| (lane.0.to_string(), at)));
+        for lane in &forgotten {
+            record.positions.remove(&*lane.0);
+        }
         record.tokens = tokens;
         record.uptime_ms = checkpoint.uptime_ms;
         record.finished = checkpoint.finished;

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 use super::State;
 use crate::{
     model::{Disposition, Slot},
-    telemetry::{Metrics, Vitals},
+    telemetry::{LaneProgressed, Metrics, Vitals},
 };
 
 /// Reads the state of all pipelines.
@@ -187,6 +187,8 @@ pub struct PipelineStatus {
     pub definition_error: Option<String>,
     /// What is being retried now.
     pub troubles: Vec<String>,
+    /// The lanes that are read now, of a source that has positions.
+    pub lanes: Vec<LaneStatus>,
     /// Whether polling waits because of the source's `rate`.
     pub rate_limited: bool,
     /// The last durable checkpoint of this process.
@@ -199,6 +201,23 @@ pub struct PipelineStatus {
     pub source: Option<String>,
     /// Where it writes.
     pub sink: Option<String>,
+}
+
+/// See [`PipelineStatus::lanes`].
+#[derive(Debug, Clone, Serialize)]
+pub struct LaneStatus {
+    /// Which.
+    pub lane: String,
+    /// The position of what is read next.
+    pub position: u64,
+    /// How many messages of the lane are behind it; `None`: the service has not said.
+    pub behind: Option<u64>,
+}
+
+impl From<LaneProgressed> for LaneStatus {
+    fn from(LaneProgressed { lane, position, behind }: LaneProgressed) -> Self {
+        Self { lane: lane.to_string(), position, behind }
+    }
 }
 
 /// See [`PipelineStatus::last_checkpoint`].
@@ -239,6 +258,7 @@ impl PipelineStatus {
                 .last_checkpoint()
                 .map(|last| CheckpointStatus { epoch: last.epoch.0, at: rfc3339(last.at) }),
             troubles: entry.vitals.troubles(),
+            lanes: entry.vitals.lanes().into_iter().map(LaneStatus::from).collect(),
             rate_limited: metrics.rate_limited.get() > 0,
             counts: Counts {
                 received: metrics.received.get(),

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     connectors::Plan,
     model::{Fault, FaultKind, Generation, Mend, Slot},
-    pipeline::{Child, Controls, Event, ExitReason, Report, START, Seed},
+    pipeline::{Child, ChildName, Controls, Event, ExitReason, Report, START, Seed},
     state::Store,
     telemetry::{Vitals, fail_point},
 };
@@ -62,8 +62,10 @@ pub struct Pipeline {
     controls: Option<Controls>,
     /// The thread of the generation.
     thread: Option<ThreadNumber>,
-    /// Actors that have not ended, with what cuts them off; none yet while the arbiter has not taken up the opening.
-    alive: HashMap<&'static str, Option<AbortHandle>>,
+    /// Actors that have not ended, by number.
+    alive: HashMap<u64, Living>,
+    /// The number of the next one.
+    next_child: u64,
     /// What happens once the generation is gone; `None` while it is to go on.
     outcome: Option<Outcome>,
     timer: Option<SpawnHandle>,
@@ -71,6 +73,13 @@ pub struct Pipeline {
     stop_asked: bool,
     /// Nothing that was received is unfinished.
     drained: bool,
+}
+
+/// An actor that has not ended.
+struct Living {
+    name: ChildName,
+    /// What cuts it off; none yet while the arbiter has not taken up the opening.
+    abort: Option<AbortHandle>,
 }
 
 /// What comes after a generation.
@@ -111,6 +120,7 @@ impl Pipeline {
             controls: None,
             thread: None,
             alive: HashMap::new(),
+            next_child: 0,
             outcome: None,
             timer: None,
             stop_asked: false,
@@ -161,7 +171,7 @@ impl Pipeline {
         }
         self.attempt += 1;
         self.outcome = None;
-        self.alive.insert(START, None);
+        let number = self.number_of(START.into());
         let makings = &self.makings;
         let seed = Seed {
             plan: Arc::clone(&makings.plan),
@@ -179,43 +189,53 @@ impl Pipeline {
         let attempt = self.attempt;
         let start = async move { run_on(&seat.arbiter, move || crate::pipeline::open(seed)).await };
         ctx.spawn(wrap_future(start).map(move |join, pipeline: &mut Self, ctx| match join {
-            Some(join) => pipeline.adopt(Child { actor: START, join }, attempt, ctx),
+            Some(join) => pipeline.adopt(number, Child { name: START.into(), join }, attempt, ctx),
             None if attempt == pipeline.attempt => {
-                pipeline.alive.remove(START);
+                pipeline.alive.remove(&number);
                 pipeline.end_with(START, Fault::restart(FaultKind::Bug, "the arbiter is gone"), ctx);
             }
             None => {}
         }));
     }
 
+    /// Counts a child among those alive.
+    fn number_of(&mut self, name: ChildName) -> u64 {
+        self.next_child += 1;
+        self.alive.insert(self.next_child, Living { name, abort: None });
+        self.next_child
+    }
+
     /// Awaits a child's end here, on the main arbiter.
-    fn adopt(&mut self, child: Child, attempt: u64, ctx: &mut Context<Self>) {
-        let Child { actor, join } = child;
+    fn adopt(&mut self, number: u64, child: Child, attempt: u64, ctx: &mut Context<Self>) {
+        let Child { name, join } = child;
         if attempt != self.attempt {
             // Its generation was given up before it could be heard of.
             return join.abort();
         }
-        self.alive.insert(actor, Some(join.abort_handle()));
-        if self.outcome.is_some() {
+        self.alive.insert(number, Living { name: name.clone(), abort: Some(join.abort_handle()) });
+        // What is drained goes on to its end.
+        if self.outcome.is_some() && self.controls.is_none() {
             join.abort();
         }
         let slot = self.makings.slot;
         ctx.spawn(wrap_future(join).map(move |result, _: &mut Self, ctx| {
             // Through the mailbox, so behind what the actor said of its end: else that would be taken for an end
             // without a reason.
-            let event = Event::Exited { actor, reason: ExitReason::of(result) };
+            let event = Event::Exited { number, name, reason: ExitReason::of(result) };
             ctx.address().do_send(Report { slot, attempt, event });
         }));
     }
 
-    fn exited(&mut self, actor: &'static str, reason: ExitReason, ctx: &mut Context<Self>) {
-        self.alive.remove(actor);
+    fn exited(&mut self, number: u64, name: &ChildName, reason: ExitReason, ctx: &mut Context<Self>) {
+        self.alive.remove(&number);
         match reason {
             ExitReason::Panicked(text) => {
-                self.end_with(actor, Fault::restart(FaultKind::Bug, format!("{actor} panicked: {text}")), ctx);
+                self.end_with(name.actor, Fault::restart(FaultKind::Bug, format!("{name} panicked: {text}")), ctx);
             }
-            _ if self.outcome.is_none() && actor != START => {
-                self.end_with(actor, Fault::restart(FaultKind::Bug, format!("{actor} ended by itself")), ctx);
+            // One that is there for a lane ends with it.
+            ExitReason::Stopped if name.lane.is_some() => {}
+            _ if self.outcome.is_none() && name.actor != START => {
+                self.end_with(name.actor, Fault::restart(FaultKind::Bug, format!("{name} ended by itself")), ctx);
             }
             _ => {}
         }
@@ -243,13 +263,13 @@ impl Pipeline {
 
     fn cut(&mut self, ctx: &mut Context<Self>) {
         self.controls = None;
-        for abort in self.alive.values().flatten() {
+        for abort in self.alive.values().filter_map(|living| living.abort.as_ref()) {
             abort.abort();
         }
         self.cancel_timer(ctx);
         self.timer = Some(ctx.run_later(JOIN_DEADLINE, |pipeline, ctx| {
             pipeline.timer = None;
-            let left: Vec<_> = pipeline.alive.drain().map(|(actor, _)| actor).collect();
+            let left: Vec<_> = pipeline.alive.drain().map(|(_, living)| living.name.to_string()).collect();
             tracing::error!(pipeline = %pipeline.makings.plan.name, ?left, "cut off, but not ended; its late words are refused");
             pipeline.conclude_if_gone(ctx);
         }));
@@ -271,9 +291,7 @@ impl Pipeline {
         self.cancel_timer(ctx);
         // Words of the generation that is gone are not meant for the next one.
         self.attempt += 1;
-        self.makings.vitals.clear_troubles();
-        self.makings.vitals.metrics.unacknowledged.set(0);
-        self.makings.vitals.metrics.rate_limited.set(0);
+        self.makings.vitals.generation_ended();
         match outcome {
             Outcome::Finish => self.rest(State::Finished),
             Outcome::Stop => self.rest(State::Stopped),
@@ -334,13 +352,19 @@ impl Pipeline {
             Event::Hopeless { actor, fault } => self.hopeless(actor, fault, ctx),
             Event::Drained => self.drained(ctx),
             Event::Finished => self.finished(ctx),
-            Event::Exited { actor, reason } => self.exited(actor, reason, ctx),
+            Event::Started(child) => self.started(child, ctx),
+            Event::Exited { number, name, reason } => self.exited(number, &name, reason, ctx),
         }
+    }
+
+    fn started(&mut self, child: Child, ctx: &mut Context<Self>) {
+        let number = self.number_of(child.name.clone());
+        self.adopt(number, child, self.attempt, ctx);
     }
 
     fn running(&mut self, mut controls: Controls, ctx: &mut Context<Self>) {
         for child in controls.children.drain(..) {
-            self.adopt(child, self.attempt, ctx);
+            self.started(child, ctx);
         }
         if self.outcome.is_some() {
             return;
@@ -424,10 +448,12 @@ impl Handler<Report> for Pipeline {
         fail_point!("supervisor.report");
         if report.attempt == self.attempt {
             self.event(report.event, ctx);
-        } else if let Event::Running(controls) = report.event {
-            for child in controls.children {
-                child.join.abort();
-            }
+            return;
+        }
+        match report.event {
+            Event::Running(controls) => controls.children.iter().for_each(|child| child.join.abort()),
+            Event::Started(child) => child.join.abort(),
+            _ => {}
         }
     }
 }

@@ -11,7 +11,7 @@ use tracing::Span;
 use tracing_subscriber::{EnvFilter, layer::SubscriberExt, registry, util::SubscriberInitExt};
 
 use super::whereabouts::here;
-use crate::model::{Generation, PipelineName};
+use crate::model::{Generation, LaneId, PipelineName};
 
 /// How a line looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,4 +90,9 @@ pub fn start_span(pipeline: &PipelineName) -> Span {
 /// The span of one actor of one generation; every line logged inside carries these fields.
 pub fn actor_span(pipeline: &PipelineName, generation: Generation, actor: &'static str) -> Span {
     tracing::info_span!("actor", pipeline = %pipeline, generation = generation.0, actor)
+}
+
+/// The span of an actor that reads one lane of several.
+pub fn lane_span(pipeline: &PipelineName, generation: Generation, actor: &'static str, lane: &LaneId) -> Span {
+    tracing::info_span!("actor", pipeline = %pipeline, generation = generation.0, actor, lane = %lane)
 }

@@ -8,7 +8,7 @@ use prometheus::{
     core::{Collector, MetricVec, MetricVecBuilder},
 };
 
-use crate::model::{Disposition, FaultKind, PipelineName};
+use crate::model::{Disposition, FaultKind, LaneId, PipelineName};
 
 macro_rules! metrics {
     (
@@ -111,6 +111,11 @@ metrics! {
         extended: IntCounterVec = "source_visibility_extensions_total", "Visibility timeouts extended.";
         extend_failed: IntCounterVec = "source_visibility_extension_failures_total", "Visibility extensions that failed.";
         unacknowledged: IntGaugeVec = "source_unacknowledged_messages", "Messages received by this generation whose deletion has not been answered.";
+        lanes: IntGaugeVec = "source_lanes", "Lanes that are read now, of a source that has positions.";
+        #[label("lane")]
+        lane_lag: IntGaugeVec = "lane_lag_messages", "Messages of a lane that have not been read, as the service last said.";
+        #[label("outcome")]
+        offset_commits: IntCounterVec = "offset_commits_total", "Commits of positions to the service: done, or failed; after a failure the next checkpoint tries again.";
         remembered: IntGaugeVec = "dedup_remembered_ids", "Message ids kept so that a redelivery is recognised.";
         rows_written: IntCounterVec = "sink_rows_written_total", "Rows the sink has taken.";
         checkpoints: IntCounterVec = "checkpoints_total", "Checkpoints that became durable.";
@@ -205,6 +210,7 @@ impl Metrics {
             extended: one(&families.extended),
             extend_failed: one(&families.extend_failed),
             unacknowledged: gauge(&families.unacknowledged),
+            lanes: gauge(&families.lanes),
             remembered: gauge(&families.remembered),
             rows_written: one(&families.rows_written),
             checkpoints: one(&families.checkpoints),
@@ -272,6 +278,7 @@ pub struct PipelineMetrics {
     pub extended: IntCounter,
     pub extend_failed: IntCounter,
     pub unacknowledged: IntGauge,
+    pub lanes: IntGauge,
     pub remembered: IntGauge,
     pub rows_written: IntCounter,
     pub checkpoints: IntCounter,
@@ -296,6 +303,23 @@ impl PipelineMetrics {
     /// Counts a call that failed and will be tried again.
     pub fn retry(&self, operation: &str, kind: FaultKind) {
         self.families.retries.with_label_values(&[self.name.as_str(), operation, kind.label()]).inc();
+    }
+
+    /// Counts a commit of positions to the service.
+    pub fn offset_commit(&self, done: bool) {
+        let outcome = if done { "done" } else { "failed" };
+        self.families.offset_commits.with_label_values(&[self.name.as_str(), outcome]).inc();
+    }
+
+    /// How far a lane is behind, resolved once.
+    pub(super) fn lane_lag(&self, lane: &LaneId) -> IntGauge {
+        self.families.lane_lag.with_label_values(&[self.name.as_str(), &lane.0])
+    }
+
+    /// Takes a lane out of what is scraped: it is not read any more.
+    pub(super) fn lane_gone(&self, lane: &LaneId) {
+        // Of a lane whose service has never said how far it is behind there is nothing.
+        let _never_said = self.families.lane_lag.remove_label_values(&[self.name.as_str(), &lane.0]);
     }
 
     /// Takes the pipeline out of what is scraped, for good: it is gone.
@@ -323,6 +347,28 @@ mod tests {
         assert!(text.contains("queuewarden_source_messages_received_total{pipeline=\"p1\"} 3"));
         assert!(text.contains("queuewarden_messages_total{disposition=\"duplicate\",pipeline=\"p1\"} 1"));
     }
+    #[test]
+    fn commits_are_counted_by_outcome_and_a_lane_that_is_gone_is_scraped_no_more() {
+        let metrics = Metrics::new().expect("registers");
+        let pipeline = metrics.pipeline(&PipelineName::new("p1").expect("valid"));
+        let (gone, stays) = (LaneId("gone".into()), LaneId("stays".into()));
+        pipeline.lane_lag(&gone).set(7);
+        pipeline.lane_lag(&stays).set(8);
+        pipeline.lane_gone(&gone);
+        pipeline.offset_commit(true);
+        pipeline.offset_commit(false);
+        pipeline.offset_commit(false);
+        let text = String::from_utf8(metrics.render().expect("renders")).expect("utf-8");
+        assert!(!text.contains("\"gone\""), "{text}");
+        for line in [
+            "queuewarden_lane_lag_messages{lane=\"stays\",pipeline=\"p1\"} 8",
+            "queuewarden_offset_commits_total{outcome=\"done\",pipeline=\"p1\"} 1",
+            "queuewarden_offset_commits_total{outcome=\"failed\",pipeline=\"p1\"} 2",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+    }
+
     #[test]
     fn a_pipeline_that_is_forgotten_is_scraped_no_more_and_its_neighbour_still_is() {
         let metrics = Metrics::new().expect("registers");

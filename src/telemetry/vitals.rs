@@ -2,12 +2,49 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::SystemTime,
 };
 
+use prometheus::IntGauge;
+
 use super::PipelineMetrics;
-use crate::model::{Epoch, Fault};
+use crate::model::{Epoch, Fault, LaneId};
+
+/// A call that may be tried again; of which lane, where a source has several.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Operation {
+    /// Such as `poll`; a value of the metric label `operation`.
+    pub name: &'static str,
+    /// `None`: not of one lane.
+    pub lane: Option<LaneId>,
+}
+
+impl From<&'static str> for Operation {
+    fn from(name: &'static str) -> Self {
+        Self { name, lane: None }
+    }
+}
+
+impl Operation {
+    /// Of one lane of several.
+    pub fn of(name: &'static str, lane: &LaneId) -> Self {
+        Self { name, lane: Some(lane.clone()) }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.lane {
+            Some(lane) => write!(f, "{} of lane {lane}", self.name),
+            None => f.write_str(self.name),
+        }
+    }
+}
 
 /// The last checkpoint that became durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +64,50 @@ pub struct Vitals {
 
 #[derive(Default)]
 struct Inner {
-    troubles: BTreeMap<&'static str, String>,
+    troubles: BTreeMap<Operation, String>,
     checkpointed: Option<Checkpointed>,
+    lanes: BTreeMap<LaneId, LaneVitals>,
+}
+
+/// How far a lane is read. Written by its reader without a lock.
+#[derive(Clone)]
+pub struct LaneVitals(Arc<LaneProgress>);
+
+struct LaneProgress {
+    position: AtomicU64,
+    lag: OnceLock<IntGauge>,
+    metrics: PipelineMetrics,
+    lane: LaneId,
+}
+
+/// How far a lane was read when someone looked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneProgressed {
+    /// Which.
+    pub lane: LaneId,
+    /// The position of what is read next.
+    pub position: u64,
+    /// How many messages of the lane are behind it; `None`: the service has not said.
+    pub behind: Option<u64>,
+}
+
+impl LaneVitals {
+    /// Everything before `position` has been handed on; so many messages are known to be `behind` it.
+    pub fn read(&self, position: u64, behind: Option<u64>) {
+        self.0.position.store(position, Ordering::Relaxed);
+        if let Some(behind) = behind {
+            let lag = self.0.lag.get_or_init(|| self.0.metrics.lane_lag(&self.0.lane));
+            lag.set(i64::try_from(behind).unwrap_or(i64::MAX));
+        }
+    }
+
+    fn progressed(&self) -> LaneProgressed {
+        LaneProgressed {
+            lane: self.0.lane.clone(),
+            position: self.0.position.load(Ordering::Relaxed),
+            behind: self.0.lag.get().and_then(|lag| u64::try_from(lag.get()).ok()),
+        }
+    }
 }
 
 impl Vitals {
@@ -43,24 +122,67 @@ impl Vitals {
     }
 
     /// An operation (such as `poll`) fails and is being tried again: the pipeline is Degraded, and says why.
-    pub fn trouble(&self, operation: &'static str, fault: &Fault) {
-        self.metrics.retry(operation, fault.kind);
-        self.inner().troubles.insert(operation, fault.to_string());
+    pub fn trouble(&self, operation: &Operation, fault: &Fault) {
+        self.metrics.retry(operation.name, fault.kind);
+        self.inner().troubles.insert(operation.clone(), fault.to_string());
     }
 
-    /// The operation works again. Answers whether it was in trouble.
-    pub fn mended(&self, operation: &'static str) -> bool {
+    /// The operation works again, or nobody tries it any more. Answers whether it was in trouble.
+    pub fn mended(&self, operation: &Operation) -> bool {
         self.inner().troubles.remove(operation).is_some()
+    }
+
+    /// Whether the operation is in trouble.
+    pub fn is_in_trouble(&self, operation: &Operation) -> bool {
+        self.inner().troubles.contains_key(operation)
     }
 
     /// Whether one of these operations is in trouble.
     pub fn is_retrying(&self, operations: &[&str]) -> bool {
-        self.inner().troubles.keys().any(|operation| operations.contains(operation))
+        self.inner().troubles.keys().any(|operation| operations.contains(&operation.name))
     }
 
-    /// A generation ends: its troubles end with it.
-    pub fn clear_troubles(&self) {
-        self.inner().troubles.clear();
+    /// A generation ends, and with it its troubles, its lanes, and what it waited for.
+    pub fn generation_ended(&self) {
+        let lanes = {
+            let mut inner = self.inner();
+            inner.troubles.clear();
+            std::mem::take(&mut inner.lanes)
+        };
+        for lane in lanes.keys() {
+            self.metrics.lane_gone(lane);
+        }
+        self.metrics.lanes.set(0);
+        self.metrics.unacknowledged.set(0);
+        self.metrics.rate_limited.set(0);
+    }
+
+    /// A lane is read from now on, from this position.
+    pub fn lane(&self, lane: &LaneId, position: u64) -> LaneVitals {
+        let progress = LaneProgress {
+            position: AtomicU64::new(position),
+            lag: OnceLock::new(),
+            metrics: self.metrics.clone(),
+            lane: lane.clone(),
+        };
+        let vitals = LaneVitals(Arc::new(progress));
+        let mut inner = self.inner();
+        inner.lanes.insert(lane.clone(), vitals.clone());
+        self.metrics.lanes.set(i64::try_from(inner.lanes.len()).unwrap_or(i64::MAX));
+        vitals
+    }
+
+    /// A lane is not read any more.
+    pub fn lane_gone(&self, lane: &LaneId) {
+        let mut inner = self.inner();
+        inner.lanes.remove(lane);
+        self.metrics.lanes.set(i64::try_from(inner.lanes.len()).unwrap_or(i64::MAX));
+        self.metrics.lane_gone(lane);
+    }
+
+    /// The lanes that are read now.
+    pub fn lanes(&self) -> Vec<LaneProgressed> {
+        self.inner().lanes.values().map(LaneVitals::progressed).collect()
     }
 
     /// What is being retried now, as `operation: reason`.

@@ -5,6 +5,8 @@
 
 pub mod letters;
 pub mod numbers;
+pub mod rows;
+pub mod rocketmq;
 
 use std::{
     fs::{self, File},

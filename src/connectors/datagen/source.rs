@@ -1,6 +1,7 @@
 //! The source: hands out the numbers of rows as they become due.
 
 use std::{
+    collections::BTreeMap,
     ops::Range,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -14,9 +15,9 @@ use super::{
     fields::{self, Fields},
 };
 use crate::{
-    connector::{Acknowledged, Acknowledger, Opened, Polled, QueueFacts, Reader, Source},
+    connector::{Lanes, LogReader, LogSource, OpenedLane, Polled, Start},
     definition::Endpoint,
-    model::{Body, Fault, LaneId, Message, Receipt, SourceIdentity},
+    model::{Body, Fault, LaneId, Message, SourceIdentity},
 };
 
 /// What is handed out takes about so many bytes at most once it is generated, unless a single row takes more.
@@ -46,26 +47,30 @@ impl DatagenSource {
 }
 
 #[async_trait]
-impl Source for DatagenSource {
+impl LogSource for DatagenSource {
     fn identity(&self) -> SourceIdentity {
         // As signed as it was written.
         SourceIdentity(format!("datagen seed {}", self.seed as i64))
     }
 
-    async fn open(&self, _: &LaneId, resume: Option<u64>) -> Result<Opened, Fault> {
-        let position = resume.unwrap_or(0);
-        let pace = Mutex::new(Pace { next: position, rate: self.rate, from: position, since: Instant::now() });
-        Ok(Opened {
-            reader: Arc::new(DatagenReader { end: self.end, most: self.most, pace }),
-            acknowledger: Arc::new(Nothing),
-            concurrency: 1,
-            position: Some(position),
-            facts: QueueFacts::default(),
-        })
+    async fn lanes(&self, known: &BTreeMap<LaneId, u64>) -> Result<Lanes, Fault> {
+        let lane = LaneId("rows".into());
+        let start = known.get(&lane).map_or(Start::First, |at| Start::Resume(*at));
+        Ok(Lanes { owned: vec![(lane, start)], others: Vec::new() })
     }
 
-    async fn lanes(&self) -> Result<Vec<LaneId>, Fault> {
-        Ok(vec![LaneId("rows".into())])
+    fn commits(&self) -> bool {
+        false
+    }
+
+    async fn open(&self, _: &LaneId, start: Start) -> Result<OpenedLane, Fault> {
+        let position = match start {
+            Start::Resume(position) => position,
+            Start::First | Start::Added => 0,
+        };
+        let pace = Mutex::new(Pace { next: position, rate: self.rate, from: position, since: Instant::now() });
+        let reader = DatagenReader { end: self.end, most: self.most, pace };
+        Ok(OpenedLane { reader: Arc::new(reader), position })
     }
 }
 
@@ -116,7 +121,7 @@ impl DatagenReader {
 }
 
 #[async_trait]
-impl Reader for DatagenReader {
+impl LogReader for DatagenReader {
     async fn poll(&self) -> Result<Polled, Fault> {
         let (left, when) = self.with(|pace| {
             let left = self.end.saturating_sub(pace.next);
@@ -138,36 +143,10 @@ impl Reader for DatagenReader {
             receipt: None,
         };
         let messages = if rows.is_empty() { Vec::new() } else { vec![message] };
-        Ok(Polled { messages, position: Some(rows.end), end: rows.end >= self.end })
+        Ok(Polled { messages, position: rows.end, behind: None, end: rows.end >= self.end })
     }
 
     fn patience(&self) -> Duration {
         LONGEST_WAIT
-    }
-}
-
-/// There is nothing to acknowledge to: the position in the state is all there is.
-struct Nothing;
-
-#[async_trait]
-impl Acknowledger for Nothing {
-    fn most(&self) -> usize {
-        1
-    }
-
-    fn retries(&self) -> u32 {
-        0
-    }
-
-    async fn acknowledge(&self, _: &[Receipt]) -> Result<Vec<Acknowledged>, Fault> {
-        Ok(Vec::new())
-    }
-
-    fn extends(&self) -> bool {
-        false
-    }
-
-    async fn extend(&self, _: &Receipt, _: Duration) -> Result<Option<Receipt>, Fault> {
-        Ok(None)
     }
 }

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::{DatagenSource, GeneratingDecoder, decoder::body, fields, source::Pace};
 use crate::{
-    connector::{Polled, Source},
+    connector::{LogReader, LogSource, Polled, Start},
     connectors::REGISTRY,
     definition::{Endpoint, Environment, Style, load_text},
     formats::Decoder,
@@ -172,9 +172,9 @@ fn collections_have_three_elements_or_as_many_as_asked_for_and_a_map_no_key_twic
     }
 }
 
-async fn poll(source: &DatagenSource, resume: Option<u64>) -> (Polled, std::sync::Arc<dyn crate::connector::Reader>) {
-    let opened = source.open(&LaneId("rows".into()), resume).await.unwrap();
-    assert_eq!((opened.position, opened.concurrency), (Some(resume.unwrap_or(0)), 1));
+async fn poll(source: &DatagenSource, start: Start) -> (Polled, std::sync::Arc<dyn LogReader>) {
+    let opened = source.open(&LaneId("rows".into()), start).await.unwrap();
+    assert_eq!(opened.position, if let Start::Resume(position) = start { position } else { 0 });
     (opened.reader.poll().await.unwrap(), opened.reader)
 }
 
@@ -203,19 +203,19 @@ async fn a_bounded_source_ends_with_its_last_row_wherever_it_was_resumed() {
             256,
         )
     };
-    let (polled, reader) = poll(&source(300), Some(40)).await;
-    assert_eq!((polled.position, polled.end, &*polled.messages[0].id), (Some(296), false, "40..296"));
+    let (polled, reader) = poll(&source(300), Start::Resume(40)).await;
+    assert_eq!((polled.position, polled.end, &*polled.messages[0].id), (296, false, "40..296"));
     let polled = reader.poll().await.unwrap();
-    assert_eq!((polled.position, polled.end, polled.messages.len()), (Some(300), true, 1));
-    let (polled, _) = poll(&source(300), Some(300)).await;
-    assert_eq!((polled.position, polled.end, polled.messages.len()), (Some(300), true, 0));
-    let (polled, _) = poll(&source(200), Some(300)).await;
-    assert_eq!((polled.position, polled.end, polled.messages.len()), (Some(300), true, 0));
+    assert_eq!((polled.position, polled.end, polled.messages.len()), (300, true, 1));
+    let (polled, _) = poll(&source(300), Start::Resume(300)).await;
+    assert_eq!((polled.position, polled.end, polled.messages.len()), (300, true, 0));
+    let (polled, _) = poll(&source(200), Start::Resume(300)).await;
+    assert_eq!((polled.position, polled.end, polled.messages.len()), (300, true, 0));
 }
 
 #[tokio::test]
 async fn rows_that_are_large_are_pulled_a_few_at_a_time() {
     let endpoint = endpoint("    a: STRING\n", "  fields.a.length: 500000\n  rows-per-second: 1000000\n");
-    let (polled, _) = poll(&DatagenSource::new(&endpoint, 256), None).await;
-    assert_eq!(polled.position, Some(2));
+    let (polled, _) = poll(&DatagenSource::new(&endpoint, 256), Start::First).await;
+    assert_eq!(polled.position, 2);
 }

@@ -14,7 +14,7 @@ use super::{
     wire::{self, Delivery},
 };
 use crate::{
-    connector::{Acknowledged, Acknowledger, Opened, Polled, QueueFacts, Reader, Source},
+    connector::{Acknowledged, Acknowledger, OpenedQueue, QueueFacts, QueueReader, QueueSource},
     definition::{At, Diagnostic, Endpoint, Options},
     model::{Body, Fault, FaultKind, LaneId, Message, MetaValue, Receipt, SourceIdentity},
 };
@@ -150,17 +150,13 @@ fn normalised(endpoint: &Url) -> String {
     endpoint.port().map_or(host.clone(), |port| format!("{host}:{port}"))
 }
 
-fn the_lane() -> LaneId {
-    LaneId("mns".into())
-}
-
 #[async_trait]
-impl Source for MnsSource {
+impl QueueSource for MnsSource {
     fn identity(&self) -> SourceIdentity {
         SourceIdentity(format!("mns {} {}", normalised(&self.endpoint), self.settings.queue))
     }
 
-    async fn open(&self, _lane: &LaneId, _: Option<u64>) -> Result<Opened, Fault> {
+    async fn open(&self) -> Result<OpenedQueue, Fault> {
         let client = Client::new(self.endpoint.as_str(), self.credentials.clone())?;
         let attributes = client.queue_attributes(&self.settings.queue).await?;
         let seconds = |value: Option<u32>| value.map(|seconds| Duration::from_secs(seconds.into()));
@@ -176,17 +172,13 @@ impl Source for MnsSource {
             retries: self.retries,
             extends: self.extends,
         };
-        Ok(Opened {
+        Ok(OpenedQueue {
+            lane: LaneId("mns".into()),
             reader: Arc::new(reader),
             acknowledger: Arc::new(acknowledger),
             concurrency: self.concurrency,
-            position: None,
             facts,
         })
-    }
-
-    async fn lanes(&self) -> Result<Vec<LaneId>, Fault> {
-        Ok(vec![the_lane()])
     }
 
     fn patience(&self) -> Duration {
@@ -201,12 +193,11 @@ struct MnsReader {
 }
 
 #[async_trait]
-impl Reader for MnsReader {
-    async fn poll(&self) -> Result<Polled, Fault> {
+impl QueueReader for MnsReader {
+    async fn poll(&self) -> Result<Vec<Message>, Fault> {
         let Settings { queue, batch_size, wait_seconds, .. } = &self.settings;
         let Received { messages, answered_ms } = self.client.receive(queue, *batch_size, *wait_seconds).await?;
-        let messages = messages.into_iter().map(|delivery| self.message(delivery, answered_ms));
-        Ok(messages.collect::<Result<Vec<_>, _>>()?.into())
+        messages.into_iter().map(|delivery| self.message(delivery, answered_ms)).collect()
     }
 
     fn patience(&self) -> Duration {

@@ -49,7 +49,7 @@ pub fn plan(
     let source = move || {
         let (identity, files) = (of_source.clone(), Arc::clone(&files));
         let (transport, progress) = (Arc::clone(&transport), Arc::clone(&progress));
-        Ok(Arc::new(ReplaySource { identity, files, keys, transport, progress }) as Arc<dyn Source>)
+        Ok(Source::Queue(Arc::new(ReplaySource { identity, files, keys, transport, progress })))
     };
     Ok(Plan { name, claims: Vec::new(), source_identity: identity, source: Arc::new(source), rate: None, ..plan })
 }

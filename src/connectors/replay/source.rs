@@ -14,7 +14,7 @@ use tokio::task::spawn_blocking;
 
 use super::letters::{Letter, Letters};
 use crate::{
-    connector::{Acknowledged, Acknowledger, Opened, Polled, QueueFacts, Reader, Source},
+    connector::{Acknowledged, Acknowledger, OpenedQueue, QueueFacts, QueueReader, QueueSource},
     connectors::plan::Transport,
     definition::MetadataKey,
     model::{Body, Fault, FaultKind, LaneId, Message, Receipt, SourceIdentity, Stage},
@@ -55,12 +55,12 @@ pub(super) struct ReplaySource {
 }
 
 #[async_trait]
-impl Source for ReplaySource {
+impl QueueSource for ReplaySource {
     fn identity(&self) -> SourceIdentity {
         self.identity.clone()
     }
 
-    async fn open(&self, _: &LaneId, _: Option<u64>) -> Result<Opened, Fault> {
+    async fn open(&self) -> Result<OpenedQueue, Fault> {
         self.progress.set(false);
         let reader = ReplayReader {
             letters: Arc::new(Mutex::new(Letters::new(&self.files))),
@@ -68,18 +68,14 @@ impl Source for ReplaySource {
             transport: Arc::clone(&self.transport),
             progress: Arc::clone(&self.progress),
         };
-        Ok(Opened {
+        Ok(OpenedQueue {
+            lane: LaneId("letters".into()),
             reader: Arc::new(reader),
             acknowledger: Arc::new(NeverDeleted),
             // A poll that begins says that what the one before it brought is handed on.
             concurrency: 1,
-            position: None,
             facts: QueueFacts { visibility_timeout: None, retention: Some(FOR_EVER) },
         })
-    }
-
-    async fn lanes(&self) -> Result<Vec<LaneId>, Fault> {
-        Ok(vec![LaneId("letters".into())])
     }
 }
 
@@ -110,8 +106,8 @@ impl ReplayReader {
 }
 
 #[async_trait]
-impl Reader for ReplayReader {
-    async fn poll(&self) -> Result<Polled, Fault> {
+impl QueueReader for ReplayReader {
+    async fn poll(&self) -> Result<Vec<Message>, Fault> {
         let letters = Arc::clone(&self.letters);
         let read =
             spawn_blocking(work_as_here(move || take(&mut letters.lock().unwrap_or_else(PoisonError::into_inner))));
@@ -122,7 +118,7 @@ impl Reader for ReplayReader {
             self.progress.set(true);
             tokio::time::sleep(PAUSE).await;
         }
-        Ok(messages.into())
+        Ok(messages)
     }
 
     fn patience(&self) -> Duration {

@@ -5,11 +5,11 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::{
-    harness::{Rig, Scripted, Setup, delivery, next, run, until, with_body},
+    harness::{Rig, Scripted, Setup, delivery, run, until, with_body},
     recording::Letter,
 };
 use crate::{
-    connector::Polled,
+    connector::{Polled, Start},
     connectors::Plan,
     definition::{OnError, Per, Rate},
     model::{Fault, FaultKind, Mend, Message},
@@ -204,8 +204,8 @@ fn tokens_of_letters_that_are_no_longer_asked_for_are_not_forgotten() {
         running.cut().await;
         // Nobody here knows the sink any more, so the pipeline says so rather than go on.
         let mut events = rig.start_with(Plan { dead_letter: None, ..rig.plan() });
-        assert!(matches!(next(&mut events).await, Event::Numbered(_)));
-        let Event::Fault { fault, .. } = next(&mut events).await else { panic!("it goes on") };
+        assert!(matches!(events.next().await, Event::Numbered(_)));
+        let Event::Fault { fault, .. } = events.next().await else { panic!("it goes on") };
         assert!(fault.to_string().contains("recording letters is not committed yet"), "{fault}");
         rig.open().await.drain().await;
         assert_eq!(letters(rig), [letter("x", None)]);
@@ -238,11 +238,13 @@ fn on_a_lane_with_positions_the_position_passes_what_is_a_letter() {
         rig.world.state().refused.push(2);
         let running = rig.open().await;
         let messages = vec![row(0, "0"), row(1, "x"), row(2, "2"), row(3, "3")];
-        rig.world.push(Scripted::now(Ok(Polled { messages, position: Some(4), end: false })));
+        rig.world.push(Scripted::now(Ok(Polled { messages, position: 4, behind: None, end: false })));
         until("they are letters", || rig.vitals.metrics.dead_letters.get() == 2).await;
         running.drain().await;
-        rig.open().await.drain().await;
-        assert_eq!(rig.world.state().opened.last(), Some(&Some(4)));
+        let running = rig.open().await;
+        until("the lane is opened", || rig.world.state().opened.len() == 2).await;
+        running.drain().await;
+        assert_eq!(rig.world.state().opened.last(), Some(&Start::Resume(4)));
         assert_eq!((rig.world.committed(), letters(rig)), (vec![0, 3], vec![letter("2", Some(0)), letter("x", None)]));
         assert_eq!(rig.world.state().post.positions, ["0..4", "0..4"]);
     });

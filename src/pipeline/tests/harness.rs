@@ -1,7 +1,7 @@
 //! A generation on the current arbiter whose source and sink follow a script.
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
@@ -18,7 +18,10 @@ use super::{
     service::Service,
 };
 use crate::{
-    connector::{Acknowledged, Acknowledger, Opened, Polled, QueueFacts, Reader, Sink, Source},
+    connector::{
+        Acknowledged, Acknowledger, Lanes, LogReader, LogSource, OpenedLane, OpenedQueue, Polled, QueueFacts,
+        QueueReader, QueueSource, Sink, Source, Start,
+    },
     connectors::{DeadLetterPlan, Plan, RowShape},
     definition::{CheckpointDefinition, Digest, OnError, Rate, RestartDefinition},
     formats::{Decoded, Decoder},
@@ -26,7 +29,7 @@ use crate::{
         Body, Column, ColumnType, CreditLimits, Fault, FaultKind, LaneId, Message as SourceMessage, PipelineName,
         Receipt, RowsBuilder, Scalar, Schema, Slot, SourceIdentity,
     },
-    pipeline::{Controls, Event, Report, Reporter, Seed},
+    pipeline::{Child, Controls, Event, Report, Reporter, Seed},
     state::StateDir,
     telemetry::{Metrics, Vitals},
 };
@@ -45,7 +48,7 @@ pub struct State {
     /// In place of the script: what comes after a position.
     pub rows_from: Option<fn(u64) -> Polled>,
     /// Where the source was opened, each time.
-    pub opened: Vec<Option<u64>>,
+    pub opened: Vec<Start>,
     /// Rows the sink refuses.
     pub refused: Vec<i64>,
     polls: VecDeque<Scripted<Polled>>,
@@ -105,7 +108,7 @@ impl World {
 
     /// The next poll to begin gets this.
     pub fn poll(&self, Scripted { gate, answer }: Scripted<Vec<SourceMessage>>) {
-        self.push(Scripted { gate, answer: answer.map(Polled::from) });
+        self.push(Scripted { gate, answer: answer.map(|messages| Polled { messages, ..Polled::default() }) });
     }
 
     pub fn push(&self, scripted: Scripted<Polled>) {
@@ -163,42 +166,42 @@ pub fn with_body(n: i64, visible: i64, body: &str) -> SourceMessage {
 struct Script(Arc<World>, Setup, AtomicU64);
 
 #[async_trait]
-impl Source for Script {
+impl QueueSource for Script {
     fn identity(&self) -> SourceIdentity {
         SourceIdentity("script".to_owned())
     }
 
-    async fn open(&self, _: &LaneId, resume: Option<u64>) -> Result<Opened, Fault> {
+    async fn open(&self) -> Result<OpenedQueue, Fault> {
         self.0.gate("open").await;
-        self.0.state().opened.push(resume);
-        let position = resume.unwrap_or(0);
-        let link = || Arc::new(Script(Arc::clone(&self.0), self.1, position.into()));
-        let position = self.1.positions.then_some(position);
+        let link = || Arc::new(Script(Arc::clone(&self.0), self.1, 0.into()));
         let facts = QueueFacts { visibility_timeout: Some(self.1.visibility), retention: None };
-        Ok(Opened { reader: link(), acknowledger: link(), concurrency: self.1.concurrency, position, facts })
-    }
-
-    async fn lanes(&self) -> Result<Vec<LaneId>, Fault> {
-        Ok(vec![LaneId("lane".into())])
+        let lane = LaneId("lane".into());
+        Ok(OpenedQueue { lane, reader: link(), acknowledger: link(), concurrency: self.1.concurrency, facts })
     }
 }
 
 #[async_trait]
-impl Reader for Script {
-    async fn poll(&self) -> Result<Polled, Fault> {
-        self.0.state().polled += 1;
-        let served = self.0.state().service.as_mut().map(Service::receive);
-        if let Some((messages, pause)) = served {
-            tokio::time::sleep(pause).await;
-            return Ok(messages.into());
-        }
-        let rows_from = self.0.state().rows_from;
-        if let Some(rows_from) = rows_from {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-            let polled = rows_from(self.2.load(Ordering::Relaxed));
-            self.2.store(polled.position.unwrap(), Ordering::Relaxed);
-            return Ok(polled);
-        }
+impl LogSource for Script {
+    fn identity(&self) -> SourceIdentity {
+        SourceIdentity("script".to_owned())
+    }
+
+    async fn lanes(&self, known: &BTreeMap<LaneId, u64>) -> Result<Lanes, Fault> {
+        let lane = LaneId("lane".into());
+        let start = known.get(&lane).map_or(Start::First, |at| Start::Resume(*at));
+        Ok(Lanes { owned: vec![(lane, start)], others: Vec::new() })
+    }
+
+    async fn open(&self, _: &LaneId, start: Start) -> Result<OpenedLane, Fault> {
+        self.0.gate("open").await;
+        self.0.state().opened.push(start);
+        let position = if let Start::Resume(position) = start { position } else { 0 };
+        Ok(OpenedLane { reader: Arc::new(Script(Arc::clone(&self.0), self.1, position.into())), position })
+    }
+}
+
+impl Script {
+    async fn next(&self) -> Result<Polled, Fault> {
         loop {
             let next = self.0.state().polls.pop_front();
             match next {
@@ -206,6 +209,38 @@ impl Reader for Script {
                 None => self.0.polls.notified().await,
             }
         }
+    }
+}
+
+#[async_trait]
+impl QueueReader for Script {
+    async fn poll(&self) -> Result<Vec<SourceMessage>, Fault> {
+        self.0.state().polled += 1;
+        let served = self.0.state().service.as_mut().map(Service::receive);
+        if let Some((messages, pause)) = served {
+            tokio::time::sleep(pause).await;
+            return Ok(messages);
+        }
+        Ok(self.next().await?.messages)
+    }
+
+    fn patience(&self) -> Duration {
+        self.1.patience
+    }
+}
+
+#[async_trait]
+impl LogReader for Script {
+    async fn poll(&self) -> Result<Polled, Fault> {
+        self.0.state().polled += 1;
+        let rows_from = self.0.state().rows_from;
+        if let Some(rows_from) = rows_from {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            let polled = rows_from(self.2.load(Ordering::Relaxed));
+            self.2.store(polled.position, Ordering::Relaxed);
+            return Ok(polled);
+        }
+        self.next().await
     }
 
     fn patience(&self) -> Duration {
@@ -323,6 +358,17 @@ impl Actor for Listener {
     type Context = Context<Self>;
 }
 
+/// Answered when everything that was reported before has been handed on.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Flush;
+
+impl Handler<Flush> for Listener {
+    type Result = ();
+
+    fn handle(&mut self, _: Flush, _: &mut Self::Context) {}
+}
+
 impl Handler<Report> for Listener {
     type Result = ();
 
@@ -343,7 +389,27 @@ pub struct Rig {
 /// A running generation.
 pub struct Running {
     pub controls: Controls,
-    pub events: mpsc::UnboundedReceiver<Event>,
+    pub events: Events,
+    /// Actors that were started since.
+    started: Vec<Child>,
+}
+
+/// What a generation reports.
+pub struct Events {
+    listener: Addr<Listener>,
+    events: mpsc::UnboundedReceiver<Event>,
+}
+
+impl Events {
+    pub async fn next(&mut self) -> Event {
+        let event = tokio::time::timeout(SOON, self.events.recv()).await;
+        event.expect("an event in time").expect("the generation can still report")
+    }
+
+    /// What has been reported by now, if anything.
+    pub fn try_recv(&mut self) -> Result<Event, mpsc::error::TryRecvError> {
+        self.events.try_recv()
+    }
 }
 
 impl Rig {
@@ -371,7 +437,8 @@ impl Rig {
             claims: Vec::new(),
             source_identity: SourceIdentity("script".to_owned()),
             source: Arc::new(move || {
-                Ok(Arc::new(Script(Arc::clone(&source), setup, AtomicU64::new(0))) as Arc<dyn Source>)
+                let script = Arc::new(Script(Arc::clone(&source), setup, AtomicU64::new(0)));
+                Ok(if setup.positions { Source::Log(script) } else { Source::Queue(script) })
             }),
             decoder: Arc::new(|| Ok(Box::new(Numbers) as Box<dyn Decoder>)),
             shape: RowShape::new(schema.to_arrow()),
@@ -409,10 +476,14 @@ impl Rig {
     }
 
     pub async fn try_open(&self) -> Result<Running, Fault> {
-        let mut events = self.start();
+        self.try_open_with(self.plan()).await
+    }
+
+    pub async fn try_open_with(&self, plan: Plan) -> Result<Running, Fault> {
+        let mut events = self.start_with(plan);
         loop {
-            match next(&mut events).await {
-                Event::Running(controls) => return Ok(Running { controls, events }),
+            match events.next().await {
+                Event::Running(controls) => return Ok(Running { controls, events, started: Vec::new() }),
                 Event::Fault { fault, .. } => return Err(fault),
                 Event::Finished => panic!("it has finished"),
                 _ => {}
@@ -421,13 +492,14 @@ impl Rig {
     }
 
     /// Begins to open a generation.
-    pub fn start(&self) -> mpsc::UnboundedReceiver<Event> {
+    pub fn start(&self) -> Events {
         self.start_with(self.plan())
     }
 
-    pub fn start_with(&self, plan: Plan) -> mpsc::UnboundedReceiver<Event> {
+    pub fn start_with(&self, plan: Plan) -> Events {
         let (send, events) = mpsc::unbounded_channel();
-        let reporter = Reporter { to: Listener(send).start().recipient(), slot: Slot(1), attempt: 1 };
+        let listener = Listener(send).start();
+        let reporter = Reporter { to: listener.clone().recipient(), slot: Slot(1), attempt: 1 };
         let seed = Seed {
             plan: Arc::new(plan),
             store: self.state_dir.store(),
@@ -436,13 +508,8 @@ impl Rig {
             reporter,
         };
         actix::spawn(crate::pipeline::open(seed));
-        events
+        Events { listener, events }
     }
-}
-
-pub async fn next(events: &mut mpsc::UnboundedReceiver<Event>) -> Event {
-    let event = tokio::time::timeout(SOON, events.recv()).await;
-    event.expect("an event in time").expect("the generation can still report")
 }
 
 const SOON: Duration = Duration::from_secs(20);
@@ -460,8 +527,9 @@ impl Running {
     /// The next event that is not about health.
     pub async fn event(&mut self) -> Event {
         loop {
-            match next(&mut self.events).await {
+            match self.events.next().await {
                 Event::HealthChanged => {}
+                Event::Started(child) => self.started.push(child),
                 event => return event,
             }
         }
@@ -479,10 +547,21 @@ impl Running {
 
     /// As the supervisor cuts off a generation.
     pub async fn cut(self) {
-        for child in self.controls.children {
-            child.join.abort();
-            let _cancelled = child.join.await;
+        let Self { controls, mut events, started } = self;
+        end(controls.children.into_iter().chain(started)).await;
+        events.listener.send(Flush).await.unwrap();
+        while let Ok(event) = events.try_recv() {
+            if let Event::Started(child) = event {
+                end([child]).await;
+            }
         }
+    }
+}
+
+async fn end(children: impl IntoIterator<Item = Child>) {
+    for child in children {
+        child.join.abort();
+        let _cancelled = child.join.await;
     }
 }
 
