@@ -6,7 +6,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{Claim, Plan, REGISTRY, datagen, filesystem, mns, resolve};
+use super::{Claim, Plan, REGISTRY, datagen, filesystem, mns, resolve, rocketmq};
 use crate::{
     definition::{self, At, Diagnostic, Endpoint, Environment, PipelineDefinition, Span},
     model::PipelineName,
@@ -77,8 +77,14 @@ fn read(
 fn claims(definition: &PipelineDefinition, plan: &Plan) -> Vec<Claim> {
     let mut claims = vec![Claim::Name(plan.name.clone())];
     // Rows that are made up are not taken from anyone.
-    if definition.source.connector != datagen::TABLE.name {
-        claims.push(Claim::Queue(plan.source_identity.clone()));
+    match definition.source.connector {
+        name if name == datagen::TABLE.name => {}
+        _ if rocketmq::is(&definition.source) => {
+            let options = rocketmq::SourceOptions::read(&definition.source);
+            let topics = options.map(|options| options.claims()).unwrap_or_default();
+            claims.extend(topics.into_iter().map(Claim::Queue));
+        }
+        _ => claims.push(Claim::Queue(plan.source_identity.clone())),
     }
     if definition.sink.connector == filesystem::TABLE.name {
         claims.push(Claim::Folder(real_path(Path::new(&plan.sink_identity.target))));
@@ -110,6 +116,11 @@ fn taken(claim: &Claim, definition: &PipelineDefinition, folder: Span, first: &P
         Claim::Name(name) => {
             (format!("another pipeline is called `{name}`"), definition.name_place, "each needs a name of its own")
         }
+        Claim::Queue(_) if rocketmq::is(&definition.source) => (
+            "another pipeline reads a topic of these as the same group".to_owned(),
+            Some(definition.source.at(At::Option(&rocketmq::options::SOURCE_TOPIC))),
+            "each would set the offsets of the other",
+        ),
         Claim::Queue(_) => (
             "another pipeline reads this queue".to_owned(),
             Some(definition.source.at(At::Option(&mns::QUEUE_NAME))),

@@ -21,6 +21,15 @@ use crate::{definition::Registry, formats};
 
 /// Every connector and format there is, in the order in which they are documented.
 pub const REGISTRY: Registry = Registry {
-    connectors: &[&mns::TABLES, &datagen::TABLES, &filesystem::TABLES, &print::TABLES, &blackhole::TABLES],
+    connectors: &[
+        &mns::TABLES,
+        &rocketmq::TABLES_4,
+        &rocketmq::TABLES_5,
+        &rocketmq::mq::TABLES,
+        &datagen::TABLES,
+        &filesystem::TABLES,
+        &print::TABLES,
+        &blackhole::TABLES,
+    ],
     formats: formats::TABLES,
 };

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use super::{
     NotNull, Plan, RowShape, blackhole, datagen, filesystem, mns,
     plan::{DeadLetterPlan, Make, MakeSink, Transport},
-    print,
+    print, rocketmq,
 };
 use crate::{
     connector::{Fate, Sink, SinkContext, Source},
@@ -77,6 +77,10 @@ fn decoder(endpoint: &Endpoint) -> Make<Box<dyn Decoder>> {
     if endpoint.connector == datagen::TABLE.name {
         let endpoint = endpoint.clone();
         return Arc::new(move || Ok(Box::new(datagen::GeneratingDecoder::new(&endpoint)) as Box<dyn Decoder>));
+    }
+    if rocketmq::is(endpoint) {
+        let endpoint = endpoint.clone();
+        return Arc::new(move || rocketmq::decoder(&endpoint).map_err(refused));
     }
     let schema = endpoint.schema.clone();
     let options = endpoint.format.as_ref().map(|format| format.options.clone()).unwrap_or_default();

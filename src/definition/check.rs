@@ -53,6 +53,7 @@ pub(super) fn check_table(
                 checked.options.insert_from(spec, value, secret);
             }
             checked.places.insert(spec.name, entry.value.span);
+            check_needs(table, spec, section, entry.key.span, report);
         } else if let Some(default) = spec.default {
             match spec.kind.parse(default) {
                 Ok(value) => checked.options.insert(spec, value),
@@ -70,6 +71,16 @@ pub(super) fn check_table(
         }
     }
     checked
+}
+
+/// Reports that what an option needs is not given.
+fn check_needs(table: &OptionTable, spec: &OptionSpec, section: Section<'_>, place: Span, report: &mut Report) {
+    let missing = spec.needs.filter(|name| section.get(name).is_none()).and_then(|name| table.find(name));
+    if let Some(other) = missing {
+        let message = format!("`{}` needs `{}`, which is missing from `{}`", spec.name, other.name, section.name);
+        let expected = format!("`{}: ...`, {}", other.name, other.kind.describe());
+        report.push(Diagnostic::error(message).at(place).expected(expected));
+    }
 }
 
 /// Reads one value, of the key `name`. Answers it, and whether it came from a secrets directory.

@@ -173,7 +173,7 @@ pub(super) fn read_endpoint(
     let read = if fixed.is_some() { ReadSchema::default() } else { read_schema(role, section, report) };
     places.schema = read.places;
     if let (Some(schema), Some(tables), Some(connector)) = (&read.readable, tables, connector) {
-        check_metadata(role, connector.name, tables, schema, &places.schema, report);
+        check_metadata(role, connector, tables, schema, &places.schema, report);
     }
     let valid = read.valid;
     let column_options = match (tables.and_then(|tables| tables.columns), &read.readable) {
@@ -183,6 +183,11 @@ pub(super) fn read_endpoint(
     places.column_options = column_options.1;
     let own = read.readable.filter(|_| valid);
 
+    // What is only read is no part of what a sink takes.
+    let own = own.map(|mut schema| {
+        schema.columns.retain(|column| role == Role::Source || !column.is_virtual);
+        schema
+    });
     if let (Some(sink), Some(source)) = (&own, inherited) {
         check_insert(source, sink, &places.schema, report);
     }
@@ -415,7 +420,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        definition::{Environment, Loaded, MetadataKey, Style, load_text, no_check},
+        definition::{Environment, Loaded, MetadataKey, MetadataType, Style, load_text, no_check},
         model::LogicalType,
     };
 
@@ -424,8 +429,8 @@ mod tests {
         FormatTables { name: "json", options: &NOTHING, check_source: no_check, check_sink: no_check };
     static CSV: FormatTables =
         FormatTables { name: "csv", options: &NOTHING, check_source: no_check, check_sink: no_check };
-    const MAYBE: MetadataKey =
-        MetadataKey { name: "maybe", logical: LogicalType::VarChar(None), nullable: true, doc: "" };
+    const TEXT: MetadataType = MetadataType::Plain(LogicalType::VarChar(None));
+    const MAYBE: MetadataKey = MetadataKey { name: "maybe", ty: TEXT, nullable: true, doc: "" };
     static SOURCE: ConnectorTables = ConnectorTables {
         name: "in",
         source: Some(RoleTables {

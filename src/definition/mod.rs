@@ -27,7 +27,9 @@ pub use loading::{LARGEST_FILE, Loaded, load_file, load_text};
 pub use located::{Entry, Located, Node, Span, Value};
 pub use options::{OptionKind, OptionSpec, OptionTable, OptionValue, Options};
 pub use pipeline::{CheckpointDefinition, OnError, PipelineDefinition, RestartDefinition};
-pub use registry::{Check, ConnectorTables, FormatTables, FormatUse, MetadataKey, Registry, RoleTables, no_check};
+pub use registry::{
+    Check, ConnectorTables, FormatTables, FormatUse, MetadataKey, MetadataType, Registry, RoleTables, no_check,
+};
 pub use schema::widens;
 pub use show::Digest;
 pub use substitute::Environment;

@@ -43,6 +43,8 @@ pub struct OptionSpec {
     pub ours: bool,
     /// What `queuewarden init` writes for it where there is no default; a value that is valid, or a `${VARIABLE}`.
     pub example: Option<&'static str>,
+    /// The option of the same table without which it means nothing.
+    pub needs: Option<&'static str>,
     /// What it means, in a sentence or two, for the documentation.
     pub doc: &'static str,
 }
@@ -50,7 +52,7 @@ pub struct OptionSpec {
 impl OptionSpec {
     /// An optional option without a default.
     pub const fn new(name: &'static str, kind: OptionKind, doc: &'static str) -> Self {
-        Self { name, kind, required: false, default: None, secret: false, ours: false, example: None, doc }
+        Self { name, kind, required: false, default: None, secret: false, ours: false, example: None, needs: None, doc }
     }
 
     /// It must be given.
@@ -88,11 +90,19 @@ impl OptionSpec {
         self
     }
 
+    /// An option of the same table that must be given with it.
+    #[must_use]
+    pub const fn needs(mut self, name: &'static str) -> Self {
+        self.needs = Some(name);
+        self
+    }
+
     /// What it means, and what else there is to say of it.
     pub fn meaning(&self) -> String {
+        let needs = self.needs.map_or_else(String::new, |name| format!(" Needs `{name}`."));
         let ours = if self.ours { " Not an option of the Flink connector." } else { "" };
         let masked = if self.secret { " Never shown." } else { "" };
-        format!("{}{ours}{masked}", self.doc)
+        format!("{}{needs}{ours}{masked}", self.doc)
     }
 }
 
@@ -142,6 +152,8 @@ pub enum OptionKind {
     Rate,
     /// Two durations above zero joined by `..`, the shorter first: `1s..60s`.
     Backoff,
+    /// Nothing: the Flink connector had the option once. Holds why there is none, in words that follow "nothing:".
+    Gone(&'static str),
 }
 
 /// A checked value.

@@ -1,7 +1,7 @@
 //! What this layer must be told of connectors and formats, which live above it.
 
 use super::{Diagnostic, Endpoint, OptionTable};
-use crate::model::LogicalType;
+use crate::model::{ColumnType, LogicalType};
 
 /// Every connector and format there is.
 #[derive(Debug, Clone, Copy)]
@@ -75,11 +75,33 @@ pub struct MetadataKey {
     /// Its key, as in `METADATA FROM 'key'`.
     pub name: &'static str,
     /// Its type.
-    pub logical: LogicalType,
-    /// Whether it may be null.
+    pub ty: MetadataType,
+    /// Whether it may be null; as a sink takes it: whether null means that there is none.
     pub nullable: bool,
     /// What it means, for the documentation.
     pub doc: &'static str,
+}
+
+/// The type of a metadata column.
+#[derive(Debug, Clone)]
+pub enum MetadataType {
+    /// One that is not nested.
+    Plain(LogicalType),
+    /// `MAP<STRING, STRING>`, which a table cannot hold as it is: its parts lie on the heap.
+    TextMap,
+}
+
+impl MetadataKey {
+    /// Its type.
+    pub fn logical(&self) -> LogicalType {
+        match &self.ty {
+            MetadataType::Plain(logical) => logical.clone(),
+            MetadataType::TextMap => {
+                let text = || Box::new(ColumnType { logical: LogicalType::VarChar(None), nullable: true });
+                LogicalType::Map(text(), text())
+            }
+        }
+    }
 }
 
 /// One format.

@@ -7,7 +7,7 @@ use super::{
     diagnostics::{Diagnostic, Report},
     endpoint::{Role, word},
     located::{Entry, Span, Value},
-    registry::{MetadataKey, RoleTables},
+    registry::{ConnectorTables, MetadataKey, RoleTables},
 };
 use crate::model::{Column, LogicalType, Schema, TypeError, nearest};
 
@@ -110,10 +110,11 @@ fn type_diagnostic(column: &str, text: &str, error: &TypeError, span: Span, repo
     }
 }
 
-/// Checks the metadata columns of a schema against the keys that the connector has.
+/// Checks the metadata columns of a schema against the keys that the connector has: of a sink those that it takes, and
+/// for VIRTUAL columns, which it leaves out, those that it would read as a source.
 pub(super) fn check_metadata(
     role: Role,
-    connector: &str,
+    connector: &ConnectorTables,
     tables: &RoleTables,
     schema: &Schema,
     places: &SchemaPlaces,
@@ -121,20 +122,24 @@ pub(super) fn check_metadata(
 ) {
     for column in &schema.columns {
         let (Some(key), Some(at)) = (&column.metadata, places.columns.get(&column.name)) else { continue };
+        let read_only = (role == Role::Sink && column.is_virtual).then_some(connector.source.as_ref()).flatten();
+        let (role, tables) = read_only.map_or((role, tables), |source| (Role::Source, source));
         let Some(known) = tables.metadata.iter().find(|known| known.name == key) else {
-            report.push(unknown_metadata(role, connector, tables, column, key, *at, report));
+            report.push(unknown_metadata(role, connector.name, tables, column, key, *at, report));
             continue;
         };
         if !fills(known, &column.ty.logical) {
             report.push(
                 Diagnostic::error(format!(
                     "`{}` is {}, the metadata `{key}` {}",
-                    column.name, column.ty, known.logical
+                    column.name,
+                    column.ty,
+                    known.logical()
                 ))
                 .at(at.ty)
-                .expected(known.logical.to_string()),
+                .expected(known.logical().to_string()),
             );
-        } else if known.nullable && !column.ty.nullable {
+        } else if role == Role::Source && known.nullable && !column.ty.nullable {
             report.push(
                 Diagnostic::error(format!("`{}` is NOT NULL, but the metadata `{key}` may be null", column.name))
                     .at(at.ty)
@@ -172,7 +177,7 @@ fn unknown_metadata(
 /// Whether a metadata value can fill a column of this type.
 fn fills(known: &MetadataKey, column: &LogicalType) -> bool {
     use LogicalType::{Char, Timestamp, TimestampLtz, VarChar};
-    match (&known.logical, column) {
+    match (&known.logical(), column) {
         // Formats neither pad nor cut texts, and neither is metadata.
         (VarChar(_) | Char(_), VarChar(_) | Char(_)) => true,
         // Times are kept in milliseconds and shown in UTC, whichever of the two kinds is asked for.
@@ -184,7 +189,7 @@ fn fills(known: &MetadataKey, column: &LogicalType) -> bool {
 /// Checks that the columns of a source can be inserted into those of a sink, by position, as INSERT INTO does. Whether a
 /// value is null where the sink has NOT NULL is seen when there is a row, as in Flink.
 pub(super) fn check_insert(source: &Schema, sink: &Schema, places: &SchemaPlaces, report: &mut Report) {
-    let taken: Vec<_> = sink.columns.iter().filter(|column| !column.is_virtual).collect();
+    let taken = &sink.columns;
     if taken.len() != source.columns.len() {
         let mut diagnostic = Diagnostic::error(format!(
             "the sink has {} columns, the source has {}; they are matched by position",

@@ -59,6 +59,7 @@ impl OptionKind {
                 let (least, most) = units::parse_backoff(text).map_err(refusal)?;
                 Ok(OptionValue::Backoff(least, most))
             }
+            Self::Gone(_) => Err(refusal("")),
         }
     }
 
@@ -98,6 +99,7 @@ impl OptionKind {
             Self::Share => "a number from 0 to 1".into(),
             Self::Rate => "a rate such as `500/s`, `30000/min` or `1/h`".into(),
             Self::Backoff => "a range of durations such as `1s..60s`, the shorter first".into(),
+            Self::Gone(why) => format!("nothing: {why}"),
         }
     }
 }

@@ -90,14 +90,22 @@ pub(super) fn show(logical: &LogicalType, array: &ArrayRef, row: usize) -> Value
     String::from_utf8(text).unwrap().trim_matches('"').into()
 }
 
-/// Decodes one body between two rows of nulls, which must stay as they are.
+/// Decodes one body with a format of this name.
 pub(super) fn decode(
     format: &str,
     schema: &Schema,
     options: &Options,
     body: &[u8],
 ) -> Result<(Decoded, RecordBatch), String> {
-    let mut decoder = decoder(format, schema, options)?;
+    decode_with(&mut *decoder(format, schema, options)?, schema, body)
+}
+
+/// Decodes one body between two rows of nulls, which must stay as they are.
+pub(super) fn decode_with(
+    decoder: &mut dyn super::Decoder,
+    schema: &Schema,
+    body: &[u8],
+) -> Result<(Decoded, RecordBatch), String> {
     let mut rows = RowsBuilder::new(schema);
     let nulls = |rows: &mut RowsBuilder| rows.columns_mut().iter_mut().for_each(|column| column.append_null());
     nulls(&mut rows);

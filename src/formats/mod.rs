@@ -1,7 +1,9 @@
 //! Formats turn bodies into rows and rows into bytes. One file (or folder) per format, and one entry in the table.
 
 mod base64;
+mod charset;
 pub mod csv;
+pub mod delimited;
 #[cfg(test)]
 mod flink_cases;
 pub mod json;
@@ -42,9 +44,23 @@ pub struct Decoded {
 
 /// Writes rows as bytes.
 pub trait Encoder: Send {
-    /// Appends every row, each followed by a newline where the format has lines. Rows that the format refuses
-    /// are left out whole and answered.
-    fn encode(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Vec<RowReject>;
+    /// Appends every row and calls `written` after each, with its number, so that the caller can end it. Rows that the
+    /// format refuses are left out whole and answered.
+    fn encode_rows(
+        &mut self,
+        rows: &RecordBatch,
+        out: &mut Vec<u8>,
+        written: &mut dyn FnMut(usize, &mut Vec<u8>),
+    ) -> Vec<RowReject>;
+
+    /// What ends each row where rows stand one after another, as in a file.
+    fn line_end(&self) -> &[u8];
+
+    /// Appends every row, each with [`Encoder::line_end`]; else as [`Encoder::encode_rows`].
+    fn encode(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Vec<RowReject> {
+        let line_end = self.line_end().to_vec();
+        self.encode_rows(rows, out, &mut |_, out| out.extend_from_slice(&line_end))
+    }
 
     /// The usual ending of a file's name, without the dot.
     fn extension(&self) -> &'static str;
@@ -78,11 +94,11 @@ static FORMATS: &[Format] = &[
     },
 ];
 
-/// The names of all formats, as an option `format` takes them.
+/// The names of the formats that go with any connector, as an option `format` takes them.
 pub const NAMES: &[&str] = &["json", "csv", "raw"];
 
-/// What a definition may say of each format.
-pub const TABLES: &[&FormatTables] = &[&json::TABLES, &csv::TABLES, &raw::TABLES];
+/// What a definition may say of each format. `delimited` is set by options of its connectors, which make it themselves.
+pub const TABLES: &[&FormatTables] = &[&json::TABLES, &csv::TABLES, &raw::TABLES, &delimited::TABLES];
 
 fn find(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
@@ -109,7 +125,8 @@ mod tests {
     #[test]
     fn the_names_are_those_of_the_table() {
         assert!(FORMATS.iter().map(|format| format.name).eq(NAMES.iter().copied()));
-        assert!(TABLES.iter().map(|tables| tables.name).eq(NAMES.iter().copied()));
+        let names = NAMES.iter().copied().chain(["delimited"]);
+        assert!(TABLES.iter().map(|tables| tables.name).eq(names));
         let schema = Schema { columns: Vec::new() };
         assert!(decoder("xml", &schema, &Options::default()).err().unwrap().contains("json"));
     }

@@ -6,7 +6,10 @@ use arrow_array::{
     TimestampNanosecondArray,
 };
 
-use super::time::Unit;
+use super::{
+    base64, number,
+    time::{self, Standard, Unit},
+};
 use crate::model::LogicalType;
 
 /// The values of a column that is not nested; where a row is null, whatever stands there.
@@ -52,9 +55,54 @@ impl<'a> Scalars<'a> {
             LogicalType::Array(_) | LogicalType::Map(..) | LogicalType::Row(_) => None,
         }
     }
+
+    /// Writes the value of a row, which is not null, as its bare text: bytes as base64, timestamps as SQL spells them,
+    /// decimals without an exponent if `plain_decimals`. The error says why it has none.
+    pub(super) fn write_text(&self, row: usize, plain_decimals: bool, out: &mut Vec<u8>) -> Result<(), String> {
+        match self {
+            Self::Boolean(values) => out.extend_from_slice(if values.value(row) { b"true" } else { b"false" }),
+            Self::Int8(values) => write_integer(values[row], out),
+            Self::Int16(values) => write_integer(values[row], out),
+            Self::Int32(values) => write_integer(values[row], out),
+            Self::Int64(values) => write_integer(values[row], out),
+            Self::Float32(values) if values[row].is_finite() => number::write_f32(values[row], out),
+            Self::Float32(values) => out.extend_from_slice(non_finite(f64::from(values[row]))),
+            Self::Float64(values) if values[row].is_finite() => number::write_f64(values[row], out),
+            Self::Float64(values) => out.extend_from_slice(non_finite(values[row])),
+            Self::Decimal { values, scale } => number::write_decimal(values[row], *scale, plain_decimals, out),
+            Self::Text(values) => out.extend_from_slice(values.value(row).as_bytes()),
+            Self::Bytes(values) => base64::encode(values.value(row), out)?,
+            Self::Date(values) => time::write_date(values[row], out)
+                .ok_or_else(|| format!("{} days since the epoch are outside the calendar", values[row]))?,
+            Self::Time(values) => {
+                time::write_time(values[row], out)
+                    .ok_or_else(|| format!("{} ms are not a time of day", values[row]))?;
+            }
+            Self::Timestamp { values, zoned, unit } => {
+                time::write_timestamp(values[row], Standard::Sql, *zoned, *unit, out)
+                    .ok_or_else(|| format!("timestamp {} is outside the calendar", values[row]))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The array as one of its kind; `None` if it is of another.
 pub(super) fn cast<T: 'static>(array: &ArrayRef) -> Option<&T> {
     array.as_any().downcast_ref::<T>()
+}
+
+fn write_integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// What is no number, or too large for one, as Java writes it.
+fn non_finite(value: f64) -> &'static [u8] {
+    if value.is_nan() {
+        b"NaN"
+    } else if value > 0.0 {
+        b"Infinity"
+    } else {
+        b"-Infinity"
+    }
 }

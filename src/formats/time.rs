@@ -25,7 +25,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    const fn per_second(self) -> i64 {
+    pub(super) const fn per_second(self) -> i64 {
         match self {
             Self::Micros => 1_000_000,
             Self::Nanos => 1_000_000_000,

@@ -1,6 +1,6 @@
 //! A message as a reader hands it on.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -65,12 +65,14 @@ pub enum MetaValue {
     Integer(i64),
     /// TIMESTAMP or TIMESTAMP_LTZ: milliseconds since the epoch, UTC
     Millis(i64),
+    /// MAP<STRING, STRING>
+    Map(Arc<BTreeMap<String, String>>),
     /// No value.
     Null,
 }
 
 impl MetaValue {
-    /// As a text from which [`MetaValue::of_text`] reads it again; `None` for no value.
+    /// As a text from which [`MetaValue::of_text`] reads it again, a map as a JSON object; `None` for no value.
     pub fn to_text(&self) -> Option<String> {
         match self {
             Self::Text(text) => Some(text.to_string()),
@@ -80,6 +82,10 @@ impl MetaValue {
                 DateTime::<Utc>::from_timestamp_millis(*millis)
                     .map_or_else(|| millis.to_string(), |at| at.to_rfc3339_opts(SecondsFormat::Millis, true)),
             ),
+            Self::Map(map) => {
+                let map = map.iter().map(|(key, value)| (key.clone(), value.as_str().into()));
+                Some(serde_json::Value::Object(map.collect()).to_string())
+            }
             Self::Null => None,
         }
     }
@@ -94,6 +100,7 @@ impl MetaValue {
             LogicalType::TinyInt | LogicalType::SmallInt | LogicalType::Int | LogicalType::BigInt => {
                 text.parse().ok().map(Self::Integer)
             }
+            LogicalType::Map(..) => serde_json::from_str(text).ok().map(Arc::new).map(Self::Map),
             _ => Some(Self::Text(text.into())),
         }
     }
@@ -133,14 +140,21 @@ impl std::fmt::Debug for Receipt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ColumnType;
 
     #[test]
     fn metadata_comes_back_from_its_text_as_it_was() {
+        let text = || Box::new(ColumnType { logical: LogicalType::VarChar(None), nullable: true });
+        let texts = LogicalType::Map(text(), text());
+        let map = [("b", "2\n\"quoted\""), ("a", ""), ("", "\u{1}")];
+        let map = map.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
         for (declared, value) in [
             (LogicalType::VarChar(None), MetaValue::Text("2026-11-30".into())),
             (LogicalType::Int, MetaValue::Integer(-7)),
             (LogicalType::TimestampLtz(3), MetaValue::Millis(1_767_225_600_123)),
             (LogicalType::TimestampLtz(3), MetaValue::Millis(i64::MAX)),
+            (texts.clone(), MetaValue::Map(Arc::new(map))),
+            (texts, MetaValue::Map(Arc::default())),
         ] {
             let text = value.to_text().unwrap();
             assert_eq!(MetaValue::of_text(&declared, &text), Some(value), "{text}");

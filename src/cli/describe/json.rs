@@ -42,7 +42,7 @@ fn role(tables: &RoleTables) -> Value {
 }
 
 fn metadata(key: &MetadataKey) -> Value {
-    json!({"key": key.name, "type": key.logical.to_string(), "nullable": key.nullable, "meaning": key.doc})
+    json!({"key": key.name, "type": key.logical().to_string(), "nullable": key.nullable, "meaning": key.doc})
 }
 
 fn options(table: &OptionTable) -> Vec<Value> {
@@ -56,6 +56,7 @@ fn option(option: &OptionSpec) -> Value {
         "default": option.default,
         "secret": option.secret,
         "flink": !option.ours,
+        "needs": option.needs,
         "values": option.kind.describe(),
         "meaning": option.doc,
     });
@@ -82,6 +83,7 @@ fn kind(kind: OptionKind, value: &mut Map<String, Value>) {
         OptionKind::Share => "share",
         OptionKind::Rate => "rate",
         OptionKind::Backoff => "backoff",
+        OptionKind::Gone(_) => "gone",
         OptionKind::Integer { min, max } => {
             set("min", min.into());
             set("max", max.into());

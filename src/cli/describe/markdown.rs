@@ -36,7 +36,7 @@ pub fn metadata_table(keys: &[MetadataKey]) -> String {
     let mut text = String::from("| key | type | meaning |\n|---|---|---|\n");
     for key in keys {
         let null = if key.nullable { "" } else { " NOT NULL" };
-        push(&mut text, format_args!("| `{}` | {}{null} | {} |\n", key.name, key.logical, cell(key.doc)));
+        push(&mut text, format_args!("| `{}` | {}{null} | {} |\n", key.name, key.logical(), cell(key.doc)));
     }
     text
 }

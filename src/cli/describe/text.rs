@@ -66,7 +66,7 @@ fn metadata(keys: &[MetadataKey], text: &mut String) {
     text.push_str("\n  metadata columns\n");
     for key in keys {
         let null = if key.nullable { "" } else { " NOT NULL" };
-        push(text, format_args!("\n  {}  {}{null}\n", key.name, key.logical));
+        push(text, format_args!("\n  {}  {}{null}\n", key.name, key.logical()));
         paragraph(key.doc, text);
     }
 }

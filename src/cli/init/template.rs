@@ -71,6 +71,9 @@ fn end(end: End, (source, sink): (End, End), text: &mut String) {
     let general = has_messages.then_some(&sections::SOURCE);
     let tables = std::iter::once(end.tables.options).chain(end.format.map(|format| format.options)).chain(general);
     for option in tables.flat_map(|table| table.options).filter(|option| !option.required) {
+        if matches!(option.kind, OptionKind::Gone(_)) {
+            continue;
+        }
         push(text, format_args!("  # {}\n", summary(option)));
         push(text, format_args!("  # {}: {}\n", option.name, value(option, source.name)));
     }
@@ -87,9 +90,10 @@ fn schema(source: End, sink: End, text: &mut String) {
     let is_raw = |end: End| end.format.is_some_and(|format| format.name == "raw");
     let columns = if is_raw(source) || is_raw(sink) { &["body: STRING"][..] } else { &["id: BIGINT", "name: STRING"] };
     columns.iter().for_each(|column| push(text, format_args!("    {column}\n")));
-    for MetadataKey { name, logical, nullable, doc } in source.tables.metadata {
+    for key @ MetadataKey { name, nullable, doc, .. } in source.tables.metadata {
         let null = if *nullable { "" } else { " NOT NULL" };
-        push(text, format_args!("    # {}\n    # {name}: {logical}{null} METADATA\n", first_sentence(doc)));
+        let declared = scalar(&format!("{}{null} METADATA", key.logical()));
+        push(text, format_args!("    # {}\n    # {name}: {declared}\n", first_sentence(doc)));
     }
 }
 
@@ -117,6 +121,7 @@ fn value(option: &OptionSpec, owner: &str) -> String {
         OptionKind::Share => "0".to_owned(),
         OptionKind::Rate => "500/s".to_owned(),
         OptionKind::Backoff => "1s..60s".to_owned(),
+        OptionKind::Gone(_) => String::new(),
     })
 }
 

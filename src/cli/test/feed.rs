@@ -1,6 +1,6 @@
 //! From the messages of a case to what the pipeline makes of them, on the way that they take when it runs.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use arrow_array::{cast::AsArray, types::TimestampMicrosecondType};
 use base64_simd::STANDARD;
@@ -137,8 +137,9 @@ fn metadata(
 }
 
 fn any_value(number: usize, key: &MetadataKey) -> MetaValue {
-    match key.logical {
+    match key.logical() {
         _ if key.nullable => MetaValue::Null,
+        LogicalType::Map(..) => MetaValue::Map(Default::default()),
         LogicalType::Timestamp(_) | LogicalType::TimestampLtz(_) => MetaValue::Millis(ANY_TIME_MS),
         LogicalType::TinyInt | LogicalType::SmallInt | LogicalType::Int | LogicalType::BigInt => MetaValue::Integer(1),
         _ => MetaValue::Text(format!("{}-{number}", key.name).into()),
@@ -150,12 +151,21 @@ fn given_value(entry: &Entry, key: &MetadataKey, report: &mut Report) -> Result<
         let told = Diagnostic::error(format!("this is no value of the metadata `{}`", key.name));
         Box::new(told.at(entry.value.span).expected(expected))
     };
-    let text = match &entry.value.value {
-        Value::Null if key.nullable => return Ok(MetaValue::Null),
-        Value::Scalar(scalar) => scalar.text.as_str(),
-        _ => return Err(refuse(key.logical.to_string())),
+    let logical = key.logical();
+    let text = match (&entry.value.value, &logical) {
+        (Value::Null, _) if key.nullable => return Ok(MetaValue::Null),
+        (Value::Mapping(entries), LogicalType::Map(..)) => {
+            let pair = |entry: &Entry| match &entry.value.value {
+                Value::Scalar(scalar) => Some((entry.key.value.clone(), scalar.text.clone())),
+                _ => None,
+            };
+            let map = entries.iter().map(pair).collect::<Option<_>>().map(Arc::new).map(MetaValue::Map);
+            return map.ok_or_else(|| refuse(logical.to_string()));
+        }
+        (Value::Scalar(scalar), scalars) if !matches!(scalars, LogicalType::Map(..)) => scalar.text.as_str(),
+        _ => return Err(refuse(logical.to_string())),
     };
-    match key.logical {
+    match logical {
         LogicalType::Timestamp(_) | LogicalType::TimestampLtz(_) => {
             let ty = ColumnType { logical: LogicalType::TimestampLtz(3), nullable: false };
             let column = Column { name: key.name.to_owned(), ty, metadata: None, is_virtual: false };
@@ -165,7 +175,7 @@ fn given_value(entry: &Entry, key: &MetadataKey, report: &mut Report) -> Result<
             micros.map(|micros| MetaValue::Millis(micros / 1000)).ok_or_else(|| refuse(expected.to_owned()))
         }
         LogicalType::TinyInt | LogicalType::SmallInt | LogicalType::Int | LogicalType::BigInt => {
-            text.parse().map(MetaValue::Integer).map_err(|_| refuse(key.logical.to_string()))
+            text.parse().map(MetaValue::Integer).map_err(|_| refuse(logical.to_string()))
         }
         _ => Ok(MetaValue::Text(text.into())),
     }

@@ -345,10 +345,20 @@ mod tests {
     struct FirstText;
 
     impl Encoder for FirstText {
-        fn encode(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Vec<RowReject> {
+        fn encode_rows(
+            &mut self,
+            rows: &RecordBatch,
+            out: &mut Vec<u8>,
+            written: &mut dyn FnMut(usize, &mut Vec<u8>),
+        ) -> Vec<RowReject> {
             let texts = rows.column(0).as_any().downcast_ref::<StringArray>().unwrap();
             out.extend(texts.value(0).as_bytes());
+            written(0, out);
             Vec::new()
+        }
+
+        fn line_end(&self) -> &[u8] {
+            b""
         }
 
         fn extension(&self) -> &'static str {

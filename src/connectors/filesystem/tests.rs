@@ -20,7 +20,12 @@ const INCARNATION: &str = "0123456789abcdef";
 struct Lines;
 
 impl Encoder for Lines {
-    fn encode(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Vec<RowReject> {
+    fn encode_rows(
+        &mut self,
+        rows: &RecordBatch,
+        out: &mut Vec<u8>,
+        written: &mut dyn FnMut(usize, &mut Vec<u8>),
+    ) -> Vec<RowReject> {
         let texts = rows.column(0).as_any().downcast_ref::<StringArray>().unwrap();
         let mut rejects = Vec::new();
         for row in 0..texts.len() {
@@ -28,10 +33,14 @@ impl Encoder for Lines {
                 rejects.push(RowReject { row, reason: "bad".to_owned() });
             } else {
                 out.extend(texts.value(row).as_bytes());
-                out.push(b'\n');
+                written(row, out);
             }
         }
         rejects
+    }
+
+    fn line_end(&self) -> &[u8] {
+        b"\n"
     }
 
     fn extension(&self) -> &'static str {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    definition::{MetadataKey, OptionKind, OptionSpec, OptionTable},
+    definition::{MetadataKey, MetadataType, OptionKind, OptionSpec, OptionTable},
     model::LogicalType,
 };
 
@@ -143,7 +143,7 @@ pub static TABLE: OptionTable = OptionTable {
 };
 
 const fn key(name: &'static str, logical: LogicalType, doc: &'static str) -> MetadataKey {
-    MetadataKey { name, logical, nullable: false, doc }
+    MetadataKey { name, ty: MetadataType::Plain(logical), nullable: false, doc }
 }
 
 /// Metadata columns, in the order of [`crate::model::Message::meta`].

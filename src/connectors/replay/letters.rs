@@ -55,8 +55,8 @@ impl Letter {
     pub fn meta(&self, keys: &[MetadataKey]) -> Result<Vec<MetaValue>, String> {
         let value = |key: &MetadataKey| {
             let Some(text) = self.metadata.get(key.name) else { return Ok(MetaValue::Null) };
-            MetaValue::of_text(&key.logical, text)
-                .ok_or_else(|| format!("metadata `{}`: expected a value of {}", key.name, key.logical))
+            MetaValue::of_text(&key.logical(), text)
+                .ok_or_else(|| format!("metadata `{}`: expected a value of {}", key.name, key.logical()))
         };
         keys.iter().map(value).collect()
     }

@@ -1,3 +1,51 @@
-//! Apache RocketMQ 4.x and 5.x, over the remoting protocol that both speak.
+//! Apache RocketMQ 4.x and 5.x: source and sink (`rocketmq4`, `rocketmq5`), and the sink of Alibaba Cloud's own (`mq`).
+//!
+//! Both generations are spoken to by the remoting protocol: name servers and brokers, or the remoting port of a proxy.
 
+pub mod allocate;
+mod bodies;
 pub mod client;
+mod connection;
+pub mod mq;
+pub mod options;
+mod reading;
+mod sink_options;
+mod source_options;
+mod startup;
+mod zone;
+
+pub use allocate::{Allocation, Strategy};
+pub use bodies::{decoder, encoder};
+pub use sink_options::SinkOptions;
+pub use source_options::{OnLostPosition, SourceOptions};
+pub use startup::Startup;
+
+use crate::definition::{ConnectorTables, Endpoint, FormatUse, RoleTables};
+
+/// Formats of bodies; the first if none is named.
+const FORMATS: FormatUse = FormatUse::Defaulted(&["delimited", "json", "csv", "raw"]);
+
+const SOURCE: RoleTables = RoleTables {
+    options: &options::SOURCE_TABLE,
+    columns: None,
+    format: FORMATS,
+    metadata: options::SOURCE_METADATA,
+    check: |endpoint| SourceOptions::read(endpoint).err().unwrap_or_default(),
+};
+const SINK: RoleTables = RoleTables {
+    options: &options::SINK_TABLE,
+    columns: None,
+    format: FORMATS,
+    metadata: options::SINK_METADATA,
+    check: sink_options::check,
+};
+
+/// The line of `rocketmq4` in the table.
+pub static TABLES_4: ConnectorTables = ConnectorTables { name: "rocketmq4", source: Some(SOURCE), sink: Some(SINK) };
+/// The line of `rocketmq5`, which takes the same.
+pub static TABLES_5: ConnectorTables = ConnectorTables { name: "rocketmq5", source: Some(SOURCE), sink: Some(SINK) };
+
+/// Whether a section is one of these connectors'.
+pub fn is(endpoint: &Endpoint) -> bool {
+    [TABLES_4.name, TABLES_5.name, mq::TABLES.name].contains(&endpoint.connector)
+}

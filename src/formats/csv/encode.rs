@@ -11,9 +11,8 @@ use super::{
 use crate::{
     definition::Options,
     formats::{
-        self, base64, number,
+        self,
         scalars::{Scalars, cast},
-        time::{self, Standard},
     },
     model::{LogicalType, RowReject, Schema},
 };
@@ -85,7 +84,12 @@ impl Encoder {
 }
 
 impl formats::Encoder for Encoder {
-    fn encode(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Vec<RowReject> {
+    fn encode_rows(
+        &mut self,
+        rows: &RecordBatch,
+        out: &mut Vec<u8>,
+        written: &mut dyn FnMut(usize, &mut Vec<u8>),
+    ) -> Vec<RowReject> {
         let mut value = std::mem::take(&mut self.value);
         let columns = match self.open(rows) {
             Ok(columns) => columns,
@@ -96,7 +100,7 @@ impl formats::Encoder for Encoder {
         let mut rejects = Vec::new();
         for row in 0..rows.num_rows() {
             let start = out.len();
-            let written = columns.iter().enumerate().try_for_each(|(index, column)| {
+            let encoded = columns.iter().enumerate().try_for_each(|(index, column)| {
                 if index > 0 {
                     out.extend_from_slice(self.settings.quoting.delimiter());
                 }
@@ -105,8 +109,8 @@ impl formats::Encoder for Encoder {
                     format!("column {name}: {why}")
                 })
             });
-            match written {
-                Ok(()) => out.extend_from_slice(self.settings.line_end.as_bytes()),
+            match encoded {
+                Ok(()) => written(row, out),
                 Err(reason) => {
                     out.truncate(start);
                     rejects.push(RowReject { row, reason });
@@ -116,6 +120,10 @@ impl formats::Encoder for Encoder {
         drop(columns);
         self.value = value;
         rejects
+    }
+
+    fn line_end(&self) -> &[u8] {
+        self.settings.line_end.as_bytes()
     }
 
     fn extension(&self) -> &'static str {
@@ -182,9 +190,9 @@ fn write_field(
             | Scalars::Int64(_)
             | Scalars::Float32(_)
             | Scalars::Float64(_)),
-        ) => return write_scalar(number, row, settings, out),
+        ) => return number.write_text(row, settings.plain_decimals, out),
         Values::Scalars(Scalars::Text(texts)) => return settings.quoting.write(texts.value(row), out),
-        Values::Scalars(scalars) => write_scalar(scalars, row, settings, value)?,
+        Values::Scalars(scalars) => scalars.write_text(row, settings.plain_decimals, value)?,
         Values::Array { offsets, items } => {
             let range = offsets[row] as usize..offsets[row + 1] as usize;
             for (at, item) in range.enumerate() {
@@ -219,7 +227,7 @@ fn write_part(
     }
     let start = value.len();
     match &column.values {
-        Values::Scalars(scalars) => write_scalar(scalars, row, settings, value)?,
+        Values::Scalars(scalars) => scalars.write_text(row, settings.plain_decimals, value)?,
         Values::Array { .. } | Values::Row(_) => return Err("nested too deep for csv".into()),
     }
     let written = value.get(start..).and_then(|part| std::str::from_utf8(part).ok()).unwrap_or("");
@@ -227,47 +235,4 @@ fn write_part(
         return Err(format!("a value in it holds {delimiter:?} ({})", ARRAY_ELEMENT_DELIMITER.name));
     }
     Ok(())
-}
-
-/// Writes a value that is not null as its bare text; `row` as for [`write_field`].
-fn write_scalar(scalars: &Scalars<'_>, row: usize, settings: &Settings, out: &mut Vec<u8>) -> Result<(), String> {
-    match scalars {
-        Scalars::Boolean(values) => out.extend_from_slice(if values.value(row) { b"true" } else { b"false" }),
-        Scalars::Int8(values) => write_integer(values[row], out),
-        Scalars::Int16(values) => write_integer(values[row], out),
-        Scalars::Int32(values) => write_integer(values[row], out),
-        Scalars::Int64(values) => write_integer(values[row], out),
-        Scalars::Float32(values) if values[row].is_finite() => number::write_f32(values[row], out),
-        Scalars::Float32(values) => out.extend_from_slice(non_finite(f64::from(values[row]))),
-        Scalars::Float64(values) if values[row].is_finite() => number::write_f64(values[row], out),
-        Scalars::Float64(values) => out.extend_from_slice(non_finite(values[row])),
-        Scalars::Decimal { values, scale } => number::write_decimal(values[row], *scale, settings.plain_decimals, out),
-        Scalars::Text(values) => out.extend_from_slice(values.value(row).as_bytes()),
-        Scalars::Bytes(values) => base64::encode(values.value(row), out)?,
-        Scalars::Date(values) => time::write_date(values[row], out)
-            .ok_or_else(|| format!("{} days since the epoch are outside the calendar", values[row]))?,
-        Scalars::Time(values) => {
-            time::write_time(values[row], out).ok_or_else(|| format!("{} ms are not a time of day", values[row]))?;
-        }
-        Scalars::Timestamp { values, zoned, unit } => {
-            time::write_timestamp(values[row], Standard::Sql, *zoned, *unit, out)
-                .ok_or_else(|| format!("timestamp {} is outside the calendar", values[row]))?;
-        }
-    }
-    Ok(())
-}
-
-fn write_integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
-}
-
-/// What is no number, or too large for one, as Java writes it.
-fn non_finite(value: f64) -> &'static [u8] {
-    if value.is_nan() {
-        b"NaN"
-    } else if value > 0.0 {
-        b"Infinity"
-    } else {
-        b"-Infinity"
-    }
 }

@@ -85,7 +85,12 @@ fn check_type(logical: &LogicalType) -> Result<(), String> {
 }
 
 impl formats::Encoder for Encoder {
-    fn encode(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Vec<RowReject> {
+    fn encode_rows(
+        &mut self,
+        rows: &RecordBatch,
+        out: &mut Vec<u8>,
+        written: &mut dyn FnMut(usize, &mut Vec<u8>),
+    ) -> Vec<RowReject> {
         let fields = match self.open(rows) {
             Ok(fields) => fields,
             Err(reason) => {
@@ -96,7 +101,7 @@ impl formats::Encoder for Encoder {
         for row in 0..rows.num_rows() {
             let start = out.len();
             match write_object(&fields, row, &self.settings, out) {
-                Ok(()) => out.push(b'\n'),
+                Ok(()) => written(row, out),
                 Err(reason) => {
                     out.truncate(start);
                     rejects.push(RowReject { row, reason });
@@ -104,6 +109,10 @@ impl formats::Encoder for Encoder {
             }
         }
         rejects
+    }
+
+    fn line_end(&self) -> &[u8] {
+        b"\n"
     }
 
     fn extension(&self) -> &'static str {

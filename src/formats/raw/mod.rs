@@ -1,19 +1,20 @@
 //! A body as the value of the one column, as Flink's `raw` format.
 
-mod charset;
 pub mod options;
 #[cfg(test)]
 mod tests;
 
 use arrow_array::RecordBatch;
 
-use super::scalars::Scalars;
+use super::{
+    charset::{self, Charset},
+    scalars::Scalars,
+};
 use crate::{
     definition::{At, Diagnostic, Endpoint, FormatTables, Options, Role, unescape},
     formats::{self, Decoded},
     model::{Column, LogicalType, RowReject, RowsBuilder, Scalar, Schema, nearest},
 };
-use charset::Charset;
 pub use options::TABLE;
 use options::{CHARSET, ENDIANNESS, LINE_DELIMITER};
 
@@ -247,7 +248,12 @@ impl Encoder {
 }
 
 impl formats::Encoder for Encoder {
-    fn encode(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Vec<RowReject> {
+    fn encode_rows(
+        &mut self,
+        rows: &RecordBatch,
+        out: &mut Vec<u8>,
+        written: &mut dyn FnMut(usize, &mut Vec<u8>),
+    ) -> Vec<RowReject> {
         let array = rows.columns().first().filter(|_| rows.num_columns() == 1);
         let values = array.and_then(|array| Some((array, Scalars::new(&self.plan.logical, array)?)));
         let Some((array, values)) = values else {
@@ -257,12 +263,12 @@ impl formats::Encoder for Encoder {
         let mut rejects = Vec::new();
         for row in 0..rows.num_rows() {
             let start = out.len();
-            let written = match array.is_null(row) {
+            let encoded = match array.is_null(row) {
                 true => Err("null has no raw form".to_owned()),
                 false => self.write(&values, row, out),
             };
-            match written {
-                Ok(()) => out.extend_from_slice(&self.line_end),
+            match encoded {
+                Ok(()) => written(row, out),
                 Err(why) => {
                     out.truncate(start);
                     rejects.push(RowReject { row, reason: format!("column {}: {why}", self.plan.column) });
@@ -270,6 +276,10 @@ impl formats::Encoder for Encoder {
             }
         }
         rejects
+    }
+
+    fn line_end(&self) -> &[u8] {
+        &self.line_end
     }
 
     fn extension(&self) -> &'static str {

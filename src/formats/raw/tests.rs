@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{charset::Charset, charset::NAMES};
+use crate::formats::charset::{Charset, NAMES};
 use crate::{
     definition::Options,
     formats::{

@@ -1,9 +1,11 @@
 //! Metadata values cast to the types of their columns.
 
+use std::collections::BTreeMap;
+
 use arrow_schema::{DataType, TimeUnit};
 use chrono::{DateTime, Utc};
 
-use super::column::{ColumnBuilder, Scalar};
+use super::column::{ColumnBuilder, ColumnError, Scalar};
 use crate::model::MetaValue;
 
 /// Appends a value to a column; the error says why it does not fit.
@@ -35,9 +37,26 @@ pub(super) fn append(builder: &mut ColumnBuilder, value: &MetaValue) -> Result<(
                 .to_string();
             Scalar::Text(&text)
         }
+        (MetaValue::Map(map), DataType::Map(..)) => return append_map(builder, map),
         (value, data_type) => return Err(format!("{} cannot be held as {data_type}", kind(value))),
     };
     builder.append(scalar).map_err(|error| error.to_string())
+}
+
+fn append_map(builder: &mut ColumnBuilder, map: &BTreeMap<String, String>) -> Result<(), String> {
+    let before = builder.len();
+    let mut append = || {
+        let (keys, values) = builder.entries_mut().ok_or(ColumnError::WrongType)?;
+        for (key, value) in map {
+            keys.append(Scalar::Text(key))?;
+            values.append(Scalar::Text(value))?;
+        }
+        builder.close()
+    };
+    append().map_err(|error: ColumnError| {
+        builder.truncate(before);
+        error.to_string()
+    })
 }
 
 fn narrow<T: TryFrom<i64>>(value: i64, name: &str) -> Result<T, String> {
@@ -49,6 +68,7 @@ fn kind(value: &MetaValue) -> &'static str {
         MetaValue::Text(_) => "a text",
         MetaValue::Integer(_) => "an integer",
         MetaValue::Millis(_) => "a time",
+        MetaValue::Map(_) => "a map",
         MetaValue::Null => "null",
     }
 }

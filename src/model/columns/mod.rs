@@ -78,7 +78,8 @@ impl RowsBuilder {
     }
 
     /// Appends one value to a metadata column, cast to the column's type: `Millis` to a timestamp in the column's
-    /// unit, to a BIGINT, or as text; `Integer` to any integer it fits, or as text; `Text` to a STRING.
+    /// unit, to a BIGINT, or as text; `Integer` to any integer it fits, or as text; `Text` to a STRING; `Map` to a
+    /// `MAP<STRING, STRING>`.
     ///
     /// The error names the column and says why the value does not fit it; then nothing has been appended.
     pub fn append_meta(&mut self, column: usize, value: &MetaValue) -> Result<(), String> {

@@ -185,6 +185,26 @@ fn metadata_values_are_cast_to_their_columns() {
 }
 
 #[test]
+fn a_map_of_metadata_is_a_row_of_a_map_column() {
+    let text = || Box::new(nullable(T::VarChar(None)));
+    let mut rows = RowsBuilder::new(&Schema { columns: vec![meta("m", T::Map(text(), text())), meta("n", T::Int)] });
+    let map = |pairs: &[(&str, &str)]| {
+        let pairs = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        MetaValue::Map(Arc::new(pairs.collect()))
+    };
+    for pairs in [&[("b", "2"), ("a", "1")][..], &[], &[("c", "")]] {
+        rows.append_meta(0, &map(pairs)).unwrap();
+        rows.append_meta(1, &MetaValue::Integer(1)).unwrap();
+    }
+    assert!(rows.append_meta(1, &map(&[])).unwrap_err().contains("a map cannot be held as"));
+    let batch = rows.finish().unwrap();
+    let column = batch.column(0).as_map();
+    let lengths: Vec<_> = (0..3).map(|row| column.value_length(row)).collect();
+    assert_eq!(lengths, [2, 0, 1]);
+    assert_eq!(column.keys().as_string::<i32>().value(0), "a", "in order");
+}
+
+#[test]
 fn a_metadata_value_that_does_not_fit_is_refused_and_appends_nothing() {
     let mut strict = meta("s", T::VarChar(None));
     strict.ty.nullable = false;
