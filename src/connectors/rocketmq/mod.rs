@@ -6,11 +6,22 @@ pub mod allocate;
 mod bodies;
 pub mod client;
 mod connection;
+#[cfg(test)]
+mod fake;
+mod metadata;
 pub mod mq;
 pub mod options;
+mod position;
+mod queues;
+mod reader;
 mod reading;
+mod service;
+mod sink;
 mod sink_options;
+mod source;
 mod source_options;
+#[cfg(test)]
+mod source_tests;
 mod startup;
 mod zone;
 

@@ -1,0 +1,92 @@
+//! Where a queue is read from, and what becomes of a position that is not in it.
+
+use std::time::Duration;
+
+use super::{
+    client::Queue,
+    options::ON_LOST_POSITION,
+    queues::SeenQueues,
+    service::Service,
+    source_options::{OnLostPosition, SourceOptions},
+    startup::Startup,
+};
+use crate::{
+    connector::Start,
+    model::{Fault, FaultKind, LaneId},
+};
+
+/// For how long a position beyond the end of its queue is not taken for lost: a broker that starts answers before it
+/// has counted all it holds.
+const SETTLING: Duration = Duration::from_secs(30);
+
+/// What a queue holds: the offset of its first message, and the one its next message will have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ends {
+    pub first: u64,
+    pub next: u64,
+}
+
+impl Ends {
+    /// Asks the broker.
+    pub async fn of(service: &dyn Service, queue: &Queue) -> Result<Self, Fault> {
+        let first = service.min_offset(queue).await?;
+        Ok(Self { first, next: service.max_offset(queue).await?.max(first) })
+    }
+
+    fn clamp(self, offset: u64) -> u64 {
+        offset.clamp(self.first, self.next)
+    }
+}
+
+/// A lane that is being opened or read.
+#[derive(Clone, Copy)]
+pub struct Lane<'a> {
+    pub id: &'a LaneId,
+    pub queue: &'a Queue,
+    pub options: &'a SourceOptions,
+    pub seen: &'a SeenQueues,
+}
+
+impl Lane<'_> {
+    /// Where it is read from.
+    pub async fn start(self, service: &dyn Service, start: Start) -> Result<u64, Fault> {
+        let Self { queue, options, .. } = self;
+        let ends = Ends::of(service, queue).await?;
+        let recorded = match start {
+            Start::Resume(position) => Some(position),
+            Start::Added => service.group_offset(queue, &options.group).await?,
+            Start::First => match options.startup {
+                Startup::Earliest => None,
+                Startup::Latest => return Ok(ends.next),
+                Startup::Timestamp(at_ms) => return Ok(ends.clamp(service.offset_at(queue, at_ms).await?)),
+                // One number for all queues: it need not be in each of them.
+                Startup::Specific(offset) => return Ok(ends.clamp(offset)),
+                Startup::GroupOffsets => service.group_offset(queue, &options.group).await?,
+            },
+        };
+        recorded.map_or(Ok(ends.first), |position| self.place(position, ends))
+    }
+
+    /// The position itself if the queue holds it, or where `on_lost_position` says to go on.
+    pub fn place(self, position: u64, ends: Ends) -> Result<u64, Fault> {
+        let Ends { first, next } = ends;
+        if (first..=next).contains(&position) {
+            self.seen.within(self.id);
+            return Ok(position);
+        }
+        let outside = format!("{}: position {position} is outside of what the queue holds, {first} to {next}", self.id);
+        if position > next && self.seen.beyond_for(self.id) < SETTLING {
+            return Err(Fault::retry(FaultKind::Service, format!("{outside}, unless its broker is still starting")));
+        }
+        let (other, end) = match self.options.on_lost_position {
+            OnLostPosition::Fail => {
+                let advice = format!("`{}: earliest` or `latest` would go on there", ON_LOST_POSITION.name);
+                return Err(Fault::never(FaultKind::Missing, format!("{outside}: messages are lost; {advice}")));
+            }
+            OnLostPosition::Earliest => (first, "beginning"),
+            OnLostPosition::Latest => (next, "end"),
+        };
+        tracing::warn!("{outside}: it is read on from its {end}, {other}");
+        Ok(other)
+    }
+}

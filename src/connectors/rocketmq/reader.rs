@@ -1,0 +1,236 @@
+//! The reader of one queue: long polls from a position on, over a connection of its own.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use async_trait::async_trait;
+use tokio::sync::Mutex;
+
+use super::{
+    client::{Filter, Pull, PullStatus, Pulled, PulledMessage, Queue},
+    metadata,
+    options::FILTER_TAG,
+    position::{Ends, Lane},
+    queues::SeenQueues,
+    service::Service,
+    source_options::{IngestionTime, SourceOptions},
+};
+use crate::{
+    connector::{LogReader, Polled},
+    model::{Body, Fault, FaultKind, LaneId, Mend, Message},
+};
+
+/// Reads one queue.
+pub(super) struct QueueReader {
+    lane: LaneId,
+    topic: Arc<str>,
+    service: Box<dyn Service>,
+    options: Arc<SourceOptions>,
+    seen: Arc<SeenQueues>,
+    state: Mutex<State>,
+}
+
+struct State {
+    queue: Queue,
+    next: u64,
+    /// The last call failed, so its broker may have another address now.
+    renew: bool,
+    stop: Option<Stop>,
+}
+
+/// Where a bounded source ends.
+struct Stop {
+    at_ms: i64,
+    /// The first offset that is not read any more; known once the time has come.
+    offset: Option<u64>,
+}
+
+impl QueueReader {
+    /// A reader of `queue` from `position` on.
+    pub async fn open(
+        lane: LaneId,
+        queue: Queue,
+        position: u64,
+        service: Box<dyn Service>,
+        options: &Arc<SourceOptions>,
+        seen: &Arc<SeenQueues>,
+    ) -> Result<Self, Fault> {
+        let stop = options.stop_ms.map(|at_ms| Stop { at_ms, offset: None });
+        let topic = Arc::clone(&queue.topic);
+        let mut state = State { queue, next: position, renew: false, stop };
+        state.find_end(&*service).await?;
+        let (options, seen) = (Arc::clone(options), Arc::clone(seen));
+        Ok(Self { lane, topic, service, options, seen, state: Mutex::new(state) })
+    }
+
+    async fn pull(&self, state: &mut State) -> Result<Polled, Fault> {
+        state.find_end(&*self.service).await?;
+        if state.is_at_end() {
+            return Ok(state.polled(Vec::new(), 0));
+        }
+        let SourceOptions { group, filter, pull_batch, .. } = &*self.options;
+        let wait = state.wait(self.options.pull_wait);
+        let pull = Pull { group, offset: state.next, most: *pull_batch, wait, filter };
+        let pulled = self.service.pull(&state.queue, &pull).await?;
+        if pulled.status == PullStatus::OffsetIllegal {
+            state.next = self.moved(state).await?;
+            return Ok(state.polled(Vec::new(), pulled.max));
+        }
+        if *filter == Filter::All {
+            self.check_gap(state, &pulled).await?;
+        }
+        let mut messages = Vec::with_capacity(pulled.messages.len());
+        let mut next = pulled.next;
+        let from = state.next;
+        for message in pulled.messages.into_iter().filter(|message| message.queue_offset >= from) {
+            if state.stops_before(&message) {
+                break;
+            }
+            next = next.max(message.queue_offset + 1);
+            messages.push(self.message(state.queue.id, message));
+        }
+        // Never back: that would be reading twice.
+        state.next = state.end().map_or(next, |end| next.min(end)).max(state.next);
+        Ok(state.polled(messages, pulled.max))
+    }
+
+    /// The queue does not hold the position (any more): where it is read on.
+    async fn moved(&self, state: &State) -> Result<u64, Fault> {
+        let ends = Ends::of(&*self.service, &state.queue).await?;
+        let position = self.lane(state).place(state.next, ends)?;
+        if position < state.next {
+            let text = format!("{}: it is read on from {position}, before {}", self.lane, state.next);
+            return Err(Fault::restart(FaultKind::Service, text));
+        }
+        if position == state.next {
+            let Ends { first, next } = ends;
+            let text = format!("{}: position {position} is refused, though it is in {first} to {next}", self.lane);
+            return Err(Fault::retry(FaultKind::Service, text));
+        }
+        Ok(position)
+    }
+
+    /// Without a filter every offset is a message. One that is passed over has been deleted, or taken out of a compacted
+    /// topic.
+    async fn check_gap(&self, state: &State, pulled: &Pulled) -> Result<(), Fault> {
+        let read_on = pulled.messages.first().map_or(pulled.next, |first| first.queue_offset);
+        if read_on <= state.next {
+            return Ok(());
+        }
+        let ends = Ends::of(&*self.service, &state.queue).await?;
+        if state.next < ends.first {
+            self.lane(state).place(state.next, ends)?;
+        } else {
+            tracing::warn!("{}: the broker passes over the offsets {} to {}", self.lane, state.next, read_on - 1);
+        }
+        Ok(())
+    }
+
+    fn lane<'a>(&'a self, state: &'a State) -> Lane<'a> {
+        Lane { id: &self.lane, queue: &state.queue, options: &self.options, seen: &self.seen }
+    }
+
+    fn message(&self, queue_id: u32, message: PulledMessage) -> Message {
+        let Filter::Tags(tags) = &self.options.filter else { return self.whole(queue_id, message) };
+        // The broker looks at hashes of tags only.
+        if tags.iter().any(|tag| Some(tag.as_str()) == message.tags()) {
+            return self.whole(queue_id, message);
+        }
+        let filtered = Body::Filtered(FILTER_TAG.name);
+        Message { body: filtered, ..self.whole(queue_id, message) }
+    }
+
+    fn whole(&self, queue_id: u32, message: PulledMessage) -> Message {
+        let arrived_ms = match self.options.ingestion_time {
+            IngestionTime::Received => now_ms(),
+            IngestionTime::Stored => message.stored_ms,
+        };
+        let meta = metadata::of(&message, &self.topic, queue_id, arrived_ms);
+        // The sender's id may be on several messages, after its retries; the place is on one.
+        let id = format!("{} at {} of {}", message.id, message.queue_offset, self.lane).into();
+        Message { id, body: message.body, meta, receipt: None }
+    }
+}
+
+impl State {
+    /// Finds out where a bounded source ends, once its time has come: until then messages may still be stored before it.
+    async fn find_end(&mut self, service: &dyn Service) -> Result<(), Fault> {
+        if let Some(stop) = &mut self.stop
+            && stop.offset.is_none()
+            && stop.at_ms <= now_ms()
+        {
+            stop.offset = Some(service.offset_at(&self.queue, stop.at_ms).await?);
+        }
+        Ok(())
+    }
+
+    fn end(&self) -> Option<u64> {
+        self.stop.as_ref()?.offset
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.end().is_some_and(|end| self.next >= end)
+    }
+
+    /// Whether the lane ends before this message.
+    fn stops_before(&mut self, message: &PulledMessage) -> bool {
+        let Some(stop) = &mut self.stop else { return false };
+        if stop.offset.is_none() && message.stored_ms >= stop.at_ms {
+            stop.offset = Some(message.queue_offset);
+        }
+        stop.offset.is_some_and(|end| message.queue_offset >= end)
+    }
+
+    /// How long a pull waits: not beyond the time at which the lane ends.
+    fn wait(&self, wait: Duration) -> Duration {
+        let left = |stop: &Stop| Duration::from_millis(u64::try_from(stop.at_ms.saturating_sub(now_ms())).unwrap_or(0));
+        match &self.stop {
+            Some(stop) if stop.offset.is_none() => left(stop).clamp(Duration::from_millis(100), wait),
+            _ => wait,
+        }
+    }
+
+    /// What was read, up to `self.next`; `max`: what the next message of the queue will have.
+    fn polled(&self, messages: Vec<Message>, max: u64) -> Polled {
+        let end = self.end();
+        let behind = end.map_or(max, |end| max.min(end)).saturating_sub(self.next);
+        Polled { messages, position: self.next, behind: Some(behind), end: self.is_at_end() }
+    }
+}
+
+#[async_trait]
+impl LogReader for QueueReader {
+    async fn poll(&self) -> Result<Polled, Fault> {
+        let mut state = self.state.lock().await;
+        if state.renew {
+            state.queue = address(&*self.service, &self.lane, &state.queue).await?;
+            self.seen.remember([(self.lane.clone(), state.queue.clone())]);
+            state.renew = false;
+        }
+        let polled = self.pull(&mut state).await;
+        state.renew = polled.as_ref().is_err_and(|fault| fault.mend == Mend::Retry);
+        polled
+    }
+
+    fn patience(&self) -> Duration {
+        self.options.pull_wait + self.options.client.request_timeout
+    }
+}
+
+/// The queue under the address that its broker has now.
+pub(super) async fn address(service: &dyn Service, lane: &LaneId, queue: &Queue) -> Result<Queue, Fault> {
+    let route = service.route(&queue.topic).await?;
+    let same = |other: &Queue| {
+        (&other.cluster, &other.topic, &other.broker, other.id)
+            == (&queue.cluster, &queue.topic, &queue.broker, queue.id)
+    };
+    let found = route.and_then(|route| route.queues.into_iter().find(same));
+    found.ok_or_else(|| Fault::retry(FaultKind::Service, format!("{lane} has no route now; its broker may be away")))
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,59 @@
+//! What source and sink ask of the service, so that both can be tried without one.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::client::{Client, Outgoing, Pull, Pulled, Queue, Route, Sent};
+use crate::model::Fault;
+
+/// A connection to the service: see [`Client`], whose calls these are. One call at a time.
+#[async_trait]
+pub(super) trait Service: Send + Sync {
+    async fn route(&self, topic: &str) -> Result<Option<Route>, Fault>;
+    async fn pull(&self, queue: &Queue, pull: &Pull<'_>) -> Result<Pulled, Fault>;
+    async fn min_offset(&self, queue: &Queue) -> Result<u64, Fault>;
+    async fn max_offset(&self, queue: &Queue) -> Result<u64, Fault>;
+    async fn offset_at(&self, queue: &Queue, timestamp_ms: i64) -> Result<u64, Fault>;
+    async fn group_offset(&self, queue: &Queue, group: &str) -> Result<Option<u64>, Fault>;
+    async fn commit_offset(&self, queue: &Queue, group: &str, offset: u64) -> Result<(), Fault>;
+    async fn send(&self, queue: &Queue, group: &str, messages: &[Outgoing]) -> Result<Sent, Fault>;
+}
+
+/// Makes one connection more.
+pub(super) type Connect = Arc<dyn Fn() -> Result<Box<dyn Service>, Fault> + Send + Sync>;
+
+#[async_trait]
+impl Service for Client {
+    async fn route(&self, topic: &str) -> Result<Option<Route>, Fault> {
+        self.route(topic).await
+    }
+
+    async fn pull(&self, queue: &Queue, pull: &Pull<'_>) -> Result<Pulled, Fault> {
+        self.pull(queue, pull).await
+    }
+
+    async fn min_offset(&self, queue: &Queue) -> Result<u64, Fault> {
+        self.min_offset(queue).await
+    }
+
+    async fn max_offset(&self, queue: &Queue) -> Result<u64, Fault> {
+        self.max_offset(queue).await
+    }
+
+    async fn offset_at(&self, queue: &Queue, timestamp_ms: i64) -> Result<u64, Fault> {
+        self.offset_at(queue, timestamp_ms).await
+    }
+
+    async fn group_offset(&self, queue: &Queue, group: &str) -> Result<Option<u64>, Fault> {
+        self.group_offset(queue, group).await
+    }
+
+    async fn commit_offset(&self, queue: &Queue, group: &str, offset: u64) -> Result<(), Fault> {
+        self.commit_offset(queue, group, offset).await
+    }
+
+    async fn send(&self, queue: &Queue, group: &str, messages: &[Outgoing]) -> Result<Sent, Fault> {
+        self.send(queue, group, messages).await
+    }
+}
