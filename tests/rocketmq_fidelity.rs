@@ -13,14 +13,16 @@ use std::{
 
 use common::{
     Place, Supervisor,
-    numbers::lines,
-    rocketmq::{Outgoing, Received, Servers, five, four},
+    rocketmq::{Outgoing, Reading, Received, Servers, five, four, row, rows},
     until,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 const MESSAGES: u32 = 100_000;
 const QUEUES: u32 = 8;
+/// Python sends one by one, so that all would take too long; the rest is by Java.
+const BY_PYTHON: u32 = 20_000;
+const GROUP: &str = "fidelity";
 const LONG: Duration = Duration::from_secs(420);
 
 const AWKWARD: [&str; 14] = [
@@ -60,44 +62,6 @@ fn message(n: u32) -> Outgoing {
     }
 }
 
-fn definition(connector: &str, endpoint: &str, place: &Place) -> String {
-    format!(
-        "source:
-  connector: {connector}
-  rocketmq.client.endpoints: {endpoint}
-  rocketmq.client.channel: LOCAL
-  rocketmq.source.topic: fidelity
-  rocketmq.source.group: fidelity-{connector}
-  rocketmq.source.startup.scan.mode: earliest
-  format: raw
-  schema:
-    body: STRING
-    queue-id: INT METADATA VIRTUAL
-    queue-offset: BIGINT METADATA VIRTUAL
-    msg-id: STRING METADATA VIRTUAL
-    keys: STRING METADATA VIRTUAL
-    tags: STRING METADATA VIRTUAL
-    properties: MAP<STRING, STRING> METADATA VIRTUAL
-sink: {{ connector: filesystem, format: json, path: {} }}
-checkpoint: {{ interval: 200ms }}
-",
-        place.path("out").display()
-    )
-}
-
-/// The row that a message stands for.
-fn row(message: &Received) -> Value {
-    json!({
-        "body": message.text(),
-        "queue-id": message.queue,
-        "queue-offset": message.offset,
-        "msg-id": message.id,
-        "keys": message.keys.as_deref().unwrap_or_default(),
-        "tags": message.tags.as_deref().unwrap_or_default(),
-        "properties": {"region": message.properties["region"]},
-    })
-}
-
 fn written(supervisor: &Supervisor) -> u64 {
     supervisor.pipeline("p").and_then(|status| status["counts"]["rows_written"].as_u64()).unwrap_or(0)
 }
@@ -110,7 +74,7 @@ fn writes(supervisor: &Supervisor, more: u64) {
 }
 
 /// Reads all of the topic with three kills and one restart of the broker.
-fn run(servers: &Servers, place: &mut Place, group: &str) {
+fn run(servers: &Servers, place: &mut Place, topic: &str) {
     let step = u64::from(MESSAGES) / 8;
     for _ in 0..2 {
         let mut supervisor = place.run();
@@ -125,7 +89,8 @@ fn run(servers: &Servers, place: &mut Place, group: &str) {
     writes(&supervisor, step);
     supervisor.process.kill_9();
     let mut supervisor = place.run();
-    until(LONG, "the group is at the end", || (servers.lag(group, "fidelity") == [0; QUEUES as usize]).then_some(()));
+    let at_end = || servers.lag(GROUP, topic) == [0; QUEUES as usize];
+    until(LONG, "the group is at the end", || at_end().then_some(()));
     assert_eq!(supervisor.stop(), 0, "{}", supervisor.log());
 }
 
@@ -133,8 +98,7 @@ fn run(servers: &Servers, place: &mut Place, group: &str) {
 fn assert_each_is_written_once(place: &Place, stored: &[Received]) {
     let mut found: BTreeMap<(u64, u64), Value> = BTreeMap::new();
     let mut twice = Vec::new();
-    for line in lines(&place.path("out")) {
-        let row: Value = serde_json::from_str(&line).expect("JSON");
+    for row in rows(&place.path("out")) {
         let lies = (row["queue-id"].as_u64().expect("a queue"), row["queue-offset"].as_u64().expect("an offset"));
         if found.insert(lies, row).is_some() {
             twice.push(lies);
@@ -143,48 +107,70 @@ fn assert_each_is_written_once(place: &Place, stored: &[Received]) {
     let mut missing = Vec::new();
     for message in stored {
         match found.get(&(u64::from(message.queue), message.offset as u64)) {
-            Some(found) => assert_eq!(*found, row(message)),
+            Some(found) => assert_eq!(*found, row(message, &["region"])),
             None => missing.push((message.queue, message.offset)),
         }
     }
-    let some = |list: &[_]| list.len().min(20);
-    assert!(missing.is_empty(), "{} are missing: {:?}", missing.len(), &missing[..some(&[(); 0]).max(missing.len().min(20))]);
+    assert!(missing.is_empty(), "{} are missing: {:?}", missing.len(), &missing[..missing.len().min(20)]);
     assert!(twice.is_empty(), "{} are there twice: {:?}", twice.len(), &twice[..twice.len().min(20)]);
     assert_eq!(found.len(), stored.len());
 }
 
-fn bodies<'a>(bodies: impl Iterator<Item = &'a [u8]>) -> Vec<&'a [u8]> {
+fn sorted<'a>(bodies: impl Iterator<Item = &'a [u8]>) -> Vec<&'a [u8]> {
     let mut bodies: Vec<_> = bodies.collect();
     bodies.sort_unstable();
     bodies
 }
 
-fn fidelity(servers: &Servers, connector: &str, endpoint: &str, sent: &[Outgoing]) {
-    let stored = servers.read("fidelity");
-    assert_eq!(bodies(stored.iter().map(|one| &*one.body)), bodies(sent.iter().map(|one| &*one.body)));
+/// `sent` lies in the topic, and nothing else.
+fn fidelity(servers: &Servers, topic: &str, endpoint: String, sent: &[Outgoing]) {
+    let stored = servers.read(topic);
+    assert!(sorted(stored.iter().map(|one| &*one.body)) == sorted(sent.iter().map(|one| &*one.body)), "all is stored");
     let mut place = Place::new();
-    place.define("p", &definition(connector, endpoint, &place));
-    run(servers, &mut place, &format!("fidelity-{connector}"));
+    let reading = Reading { endpoint, ..Reading::new(servers, topic, GROUP, &[]) };
+    place.define("p", &reading.definition(&place.path("out")));
+    run(servers, &mut place, topic);
     assert_each_is_written_once(&place, &stored);
 }
 
-fn by_java(servers: &Servers, connector: &str) {
+/// Sends all, the first by Python through the proxy.
+fn send(servers: &Servers, topic: &str, by_python: u32) -> Vec<Outgoing> {
     let sent: Vec<_> = (0..MESSAGES).map(message).collect();
-    servers.create_topic("fidelity", QUEUES);
-    servers.send("fidelity", &sent);
-    fidelity(servers, connector, &servers.name_server(), &sent);
+    servers.create_topic(topic, QUEUES);
+    let (python, java) = sent.split_at(by_python as usize);
+    for (client, messages) in [("Python", python), ("Java", java)] {
+        let begun = Instant::now();
+        match (messages, client) {
+            ([], _) => continue,
+            (_, "Python") => servers.send_grpc(topic, messages),
+            _ => servers.send(topic, messages),
+        }
+        println!("{} sent by {client} in {:.1?}", messages.len(), begun.elapsed());
+    }
+    sent
 }
 
 #[test]
-fn what_lies_in_a_broker_of_5_is_written_once_with_three_kills_and_a_restart_of_the_broker() {
+fn what_java_wrote_to_a_broker_of_5_is_in_the_files_once_with_three_kills_and_a_restart_of_the_broker() {
     let _turn = one_at_a_time();
     let Some(servers) = five() else { return };
-    by_java(servers, "rocketmq5");
+    let sent = send(servers, "direct", 0);
+    fidelity(servers, "direct", servers.name_server(), &sent);
 }
 
 #[test]
-fn what_lies_in_a_broker_of_4_is_written_once_with_three_kills_and_a_restart_of_the_broker() {
+fn what_java_wrote_to_a_broker_of_4_is_in_the_files_once_with_three_kills_and_a_restart_of_the_broker() {
     let _turn = one_at_a_time();
     let Some(servers) = four() else { return };
-    by_java(servers, "rocketmq4");
+    let sent = send(servers, "direct", 0);
+    fidelity(servers, "direct", servers.name_server(), &sent);
+}
+
+#[test]
+fn what_python_wrote_through_a_proxy_is_in_the_files_once_through_the_proxy_with_three_kills_and_a_restart_of_the_broker()
+ {
+    let _turn = one_at_a_time();
+    let Some(servers) = five() else { return };
+    let sent = send(servers, "proxied", BY_PYTHON);
+    fidelity(servers, "proxied", servers.proxy(), &sent);
 }
