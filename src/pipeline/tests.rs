@@ -3,6 +3,8 @@
 mod dead_letters;
 mod hangs;
 pub(crate) mod harness;
+mod lanes;
+pub(crate) mod log;
 mod positions;
 mod recording;
 pub(crate) mod service;

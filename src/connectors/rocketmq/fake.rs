@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use tokio::sync::Semaphore;
 
 use super::{
-    client::{Outgoing, Properties, Pull, PullStatus, Pulled, PulledMessage, Queue, Route, Sent, too_large},
+    client::{Outgoing, Properties, Pull, PullStatus, Pulled, PulledMessage, Queue, Route, Sent},
     service::{Connect, Service},
 };
 use crate::model::{Body, Fault, FaultKind};
@@ -157,7 +157,7 @@ impl Service for Connection {
         Ok(self.0.held().logs.get(&key(queue)).map_or(0, Log::next))
     }
 
-    async fn offset_at(&self, queue: &Queue, timestamp_ms: i64) -> Result<u64, Fault> {
+    async fn offset_at(&self, queue: &Queue, _: &str, timestamp_ms: i64) -> Result<u64, Fault> {
         let held = self.0.held();
         let Some(log) = held.logs.get(&key(queue)) else { return Ok(0) };
         let before = log.messages.iter().filter(|message| message.stored_ms < timestamp_ms).count();
@@ -183,7 +183,7 @@ impl Service for Connection {
             return Err(fault);
         }
         if held.limit.is_some_and(|limit| messages.iter().any(|message| message.body.len() > limit)) {
-            return Err(too_large("the broker takes no such message"));
+            return Err(Fault::never(FaultKind::Poison, "the broker takes no such message"));
         }
         let stored = messages.iter().map(|message| Stored {
             body: String::from_utf8(message.body.to_vec()).unwrap(),

@@ -23,6 +23,7 @@ mod source_options;
 #[cfg(test)]
 mod source_tests;
 mod startup;
+mod topics;
 mod zone;
 
 pub use allocate::{Allocation, Strategy};

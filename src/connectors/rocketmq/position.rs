@@ -3,12 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    client::Queue,
-    options::ON_LOST_POSITION,
-    queues::SeenQueues,
-    service::Service,
-    source_options::{OnLostPosition, SourceOptions},
-    startup::Startup,
+    client::Queue, options::ON_LOST_POSITION, service::Service, source_options::OnLostPosition, startup::Startup,
+    topics::Topics,
 };
 use crate::{
     connector::Start,
@@ -43,14 +39,13 @@ impl Ends {
 pub struct Lane<'a> {
     pub id: &'a LaneId,
     pub queue: &'a Queue,
-    pub options: &'a SourceOptions,
-    pub seen: &'a SeenQueues,
+    pub topics: &'a Topics,
 }
 
 impl Lane<'_> {
     /// Where it is read from.
     pub async fn start(self, service: &dyn Service, start: Start) -> Result<u64, Fault> {
-        let Self { queue, options, .. } = self;
+        let (queue, options) = (self.queue, &self.topics.options);
         let ends = Ends::of(service, queue).await?;
         let recorded = match start {
             Start::Resume(position) => Some(position),
@@ -58,7 +53,9 @@ impl Lane<'_> {
             Start::First => match options.startup {
                 Startup::Earliest => None,
                 Startup::Latest => return Ok(ends.next),
-                Startup::Timestamp(at_ms) => return Ok(ends.clamp(service.offset_at(queue, at_ms).await?)),
+                Startup::Timestamp(at_ms) => {
+                    return Ok(ends.clamp(service.offset_at(queue, &options.group, at_ms).await?));
+                }
                 // One number for all queues: it need not be in each of them.
                 Startup::Specific(offset) => return Ok(ends.clamp(offset)),
                 Startup::GroupOffsets => service.group_offset(queue, &options.group).await?,
@@ -71,14 +68,14 @@ impl Lane<'_> {
     pub fn place(self, position: u64, ends: Ends) -> Result<u64, Fault> {
         let Ends { first, next } = ends;
         if (first..=next).contains(&position) {
-            self.seen.within(self.id);
+            self.topics.seen.within(self.id);
             return Ok(position);
         }
         let outside = format!("{}: position {position} is outside of what the queue holds, {first} to {next}", self.id);
-        if position > next && self.seen.beyond_for(self.id) < SETTLING {
+        if position > next && self.topics.seen.beyond_for(self.id) < SETTLING {
             return Err(Fault::retry(FaultKind::Service, format!("{outside}, unless its broker is still starting")));
         }
-        let (other, end) = match self.options.on_lost_position {
+        let (other, end) = match self.topics.options.on_lost_position {
             OnLostPosition::Fail => {
                 let advice = format!("`{}: earliest` or `latest` would go on there", ON_LOST_POSITION.name);
                 return Err(Fault::never(FaultKind::Missing, format!("{outside}: messages are lost; {advice}")));

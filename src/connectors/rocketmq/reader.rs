@@ -13,9 +13,9 @@ use super::{
     metadata,
     options::FILTER_TAG,
     position::{Ends, Lane},
-    queues::SeenQueues,
     service::Service,
     source_options::{IngestionTime, SourceOptions},
+    topics::Topics,
 };
 use crate::{
     connector::{LogReader, Polled},
@@ -27,8 +27,7 @@ pub(super) struct QueueReader {
     lane: LaneId,
     topic: Arc<str>,
     service: Box<dyn Service>,
-    options: Arc<SourceOptions>,
-    seen: Arc<SeenQueues>,
+    topics: Arc<Topics>,
     state: Mutex<State>,
 }
 
@@ -54,24 +53,22 @@ impl QueueReader {
         queue: Queue,
         position: u64,
         service: Box<dyn Service>,
-        options: &Arc<SourceOptions>,
-        seen: &Arc<SeenQueues>,
+        topics: Arc<Topics>,
     ) -> Result<Self, Fault> {
-        let stop = options.stop_ms.map(|at_ms| Stop { at_ms, offset: None });
+        let stop = topics.options.stop_ms.map(|at_ms| Stop { at_ms, offset: None });
         let topic = Arc::clone(&queue.topic);
         let mut state = State { queue, next: position, renew: false, stop };
-        state.find_end(&*service).await?;
-        let (options, seen) = (Arc::clone(options), Arc::clone(seen));
-        Ok(Self { lane, topic, service, options, seen, state: Mutex::new(state) })
+        state.find_end(&*service, &topics.options.group).await?;
+        Ok(Self { lane, topic, service, topics, state: Mutex::new(state) })
     }
 
     async fn pull(&self, state: &mut State) -> Result<Polled, Fault> {
-        state.find_end(&*self.service).await?;
+        state.find_end(&*self.service, &self.topics.options.group).await?;
         if state.is_at_end() {
             return Ok(state.polled(Vec::new(), 0));
         }
-        let SourceOptions { group, filter, pull_batch, .. } = &*self.options;
-        let wait = state.wait(self.options.pull_wait);
+        let SourceOptions { group, filter, pull_batch, .. } = &self.topics.options;
+        let wait = state.wait(self.topics.options.pull_wait);
         let pull = Pull { group, offset: state.next, most: *pull_batch, wait, filter };
         let pulled = self.service.pull(&state.queue, &pull).await?;
         if pulled.status == PullStatus::OffsetIllegal {
@@ -129,11 +126,11 @@ impl QueueReader {
     }
 
     fn lane<'a>(&'a self, state: &'a State) -> Lane<'a> {
-        Lane { id: &self.lane, queue: &state.queue, options: &self.options, seen: &self.seen }
+        Lane { id: &self.lane, queue: &state.queue, topics: &self.topics }
     }
 
     fn message(&self, queue_id: u32, message: PulledMessage) -> Message {
-        let Filter::Tags(tags) = &self.options.filter else { return self.whole(queue_id, message) };
+        let Filter::Tags(tags) = &self.topics.options.filter else { return self.whole(queue_id, message) };
         // The broker looks at hashes of tags only.
         if tags.iter().any(|tag| Some(tag.as_str()) == message.tags()) {
             return self.whole(queue_id, message);
@@ -143,7 +140,7 @@ impl QueueReader {
     }
 
     fn whole(&self, queue_id: u32, message: PulledMessage) -> Message {
-        let arrived_ms = match self.options.ingestion_time {
+        let arrived_ms = match self.topics.options.ingestion_time {
             IngestionTime::Received => now_ms(),
             IngestionTime::Stored => message.stored_ms,
         };
@@ -156,12 +153,12 @@ impl QueueReader {
 
 impl State {
     /// Finds out where a bounded source ends, once its time has come: until then messages may still be stored before it.
-    async fn find_end(&mut self, service: &dyn Service) -> Result<(), Fault> {
+    async fn find_end(&mut self, service: &dyn Service, group: &str) -> Result<(), Fault> {
         if let Some(stop) = &mut self.stop
             && stop.offset.is_none()
             && stop.at_ms <= now_ms()
         {
-            stop.offset = Some(service.offset_at(&self.queue, stop.at_ms).await?);
+            stop.offset = Some(service.offset_at(&self.queue, group, stop.at_ms).await?);
         }
         Ok(())
     }
@@ -205,8 +202,7 @@ impl LogReader for QueueReader {
     async fn poll(&self) -> Result<Polled, Fault> {
         let mut state = self.state.lock().await;
         if state.renew {
-            state.queue = address(&*self.service, &self.lane, &state.queue).await?;
-            self.seen.remember([(self.lane.clone(), state.queue.clone())]);
+            state.queue = self.topics.queue_now(&self.lane, &self.topic).await?;
             state.renew = false;
         }
         let polled = self.pull(&mut state).await;
@@ -215,19 +211,8 @@ impl LogReader for QueueReader {
     }
 
     fn patience(&self) -> Duration {
-        self.options.pull_wait + self.options.client.request_timeout
+        self.topics.options.pull_wait + self.topics.options.client.request_timeout
     }
-}
-
-/// The queue under the address that its broker has now.
-pub(super) async fn address(service: &dyn Service, lane: &LaneId, queue: &Queue) -> Result<Queue, Fault> {
-    let route = service.route(&queue.topic).await?;
-    let same = |other: &Queue| {
-        (&other.cluster, &other.topic, &other.broker, other.id)
-            == (&queue.cluster, &queue.topic, &queue.broker, queue.id)
-    };
-    let found = route.and_then(|route| route.queues.into_iter().find(same));
-    found.ok_or_else(|| Fault::retry(FaultKind::Service, format!("{lane} has no route now; its broker may be away")))
 }
 
 fn now_ms() -> i64 {

@@ -14,7 +14,7 @@ pub(super) trait Service: Send + Sync {
     async fn pull(&self, queue: &Queue, pull: &Pull<'_>) -> Result<Pulled, Fault>;
     async fn min_offset(&self, queue: &Queue) -> Result<u64, Fault>;
     async fn max_offset(&self, queue: &Queue) -> Result<u64, Fault>;
-    async fn offset_at(&self, queue: &Queue, timestamp_ms: i64) -> Result<u64, Fault>;
+    async fn offset_at(&self, queue: &Queue, group: &str, timestamp_ms: i64) -> Result<u64, Fault>;
     async fn group_offset(&self, queue: &Queue, group: &str) -> Result<Option<u64>, Fault>;
     async fn commit_offset(&self, queue: &Queue, group: &str, offset: u64) -> Result<(), Fault>;
     async fn send(&self, queue: &Queue, group: &str, messages: &[Outgoing]) -> Result<Sent, Fault>;
@@ -41,8 +41,8 @@ impl Service for Client {
         self.max_offset(queue).await
     }
 
-    async fn offset_at(&self, queue: &Queue, timestamp_ms: i64) -> Result<u64, Fault> {
-        self.offset_at(queue, timestamp_ms).await
+    async fn offset_at(&self, queue: &Queue, group: &str, timestamp_ms: i64) -> Result<u64, Fault> {
+        self.offset_at(queue, group, timestamp_ms).await
     }
 
     async fn group_offset(&self, queue: &Queue, group: &str) -> Result<Option<u64>, Fault> {

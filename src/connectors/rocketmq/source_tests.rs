@@ -47,7 +47,7 @@ struct Tried {
 
 fn with(fake: Arc<Fake>, options: SourceOptions) -> Tried {
     let seen = Arc::new(SeenQueues::default());
-    let source = RocketmqSource::new(Arc::new(options), fake.connect(), Arc::clone(&seen)).unwrap();
+    let source = RocketmqSource::new(options, fake.connect(), Arc::clone(&seen)).unwrap();
     Tried { fake, seen, source }
 }
 

@@ -241,7 +241,9 @@ fn on_a_lane_with_positions_the_position_passes_what_is_a_letter() {
         rig.world.push(Scripted::now(Ok(Polled { messages, position: 4, behind: None, end: false })));
         until("they are letters", || rig.vitals.metrics.dead_letters.get() == 2).await;
         running.drain().await;
-        rig.open().await.drain().await;
+        let running = rig.open().await;
+        until("the lane is opened", || rig.world.state().opened.len() == 2).await;
+        running.drain().await;
         assert_eq!(rig.world.state().opened.last(), Some(&Start::Resume(4)));
         assert_eq!((rig.world.committed(), letters(rig)), (vec![0, 3], vec![letter("2", Some(0)), letter("x", None)]));
         assert_eq!(rig.world.state().post.positions, ["0..4", "0..4"]);

@@ -476,7 +476,11 @@ impl Rig {
     }
 
     pub async fn try_open(&self) -> Result<Running, Fault> {
-        let mut events = self.start();
+        self.try_open_with(self.plan()).await
+    }
+
+    pub async fn try_open_with(&self, plan: Plan) -> Result<Running, Fault> {
+        let mut events = self.start_with(plan);
         loop {
             match events.next().await {
                 Event::Running(controls) => return Ok(Running { controls, events, started: Vec::new() }),

@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 
 use super::{
     super::{
-        client::{self, Outgoing},
+        client::Outgoing,
         service::{Connect, Service},
     },
     topic::Topic,
@@ -170,7 +170,7 @@ impl Sends {
         self.unsure -= usize::from(unsure);
         match result {
             Ok(()) => self.taken = self.taken.max(batch.largest),
-            Err(fault) if client::is_too_large(&fault) => return self.too_large(batch, &fault),
+            Err(fault) if is_too_large(&fault) => return self.too_large(batch, &fault),
             Err(fault) => {
                 self.waiting.push_front(batch);
                 return Err(fault);
@@ -203,6 +203,11 @@ impl Sends {
     }
 }
 
+/// Whether the broker will never take what was sent: a message, or several together, because of their size.
+fn is_too_large(fault: &Fault) -> bool {
+    fault.kind == FaultKind::Poison
+}
+
 /// Sends to one queue after the other until one takes it, or the retries are used up.
 async fn send(
     service: &dyn Service,
@@ -214,7 +219,7 @@ async fn send(
     let mut failed: Option<Arc<str>> = None;
     let mut left = retries.times;
     loop {
-        let sent = match topic.next(service, failed.as_deref()).await {
+        let sent = match topic.next(failed.as_deref()).await {
             Ok(queue) => {
                 let sent = service.send(&queue, group, messages).await;
                 failed = Some(queue.broker);
@@ -223,7 +228,7 @@ async fn send(
             Err(fault) => Err(fault),
         };
         match sent {
-            Err(fault) if fault.mend == Mend::Retry && left > 0 && !client::is_too_large(&fault) => left -= 1,
+            Err(fault) if fault.mend == Mend::Retry && left > 0 => left -= 1,
             sent => return sent,
         }
         tokio::time::sleep(retries.pause).await;

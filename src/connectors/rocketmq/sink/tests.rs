@@ -24,7 +24,7 @@ fn sink(fake: &Arc<Fake>, times: u32) -> RocketmqSink {
     let body = Schema { columns: vec![column("body")] };
     let encoder = formats::encoder("raw", &body, &Options::default()).unwrap();
     let messages = Messages::new(columns, encoder, Some("fallen-back".to_owned()));
-    let topic = Topic::new("t".to_owned(), "ns:1".to_owned(), Arc::new(AtomicBool::new(false)));
+    let topic = Topic::new("t".to_owned(), "ns:1".to_owned(), fake.connect(), Arc::new(AtomicBool::new(false)));
     let retries = Retries { times, pause: Duration::ZERO };
     let identity = SinkIdentity { connector: "rocketmq5".to_owned(), target: "ns:1/t".to_owned() };
     RocketmqSink::new(identity, messages, Sends::new(fake.connect(), Arc::new(topic), "g".into(), retries))

@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 
 use super::super::{
     client::{Queue, Route},
-    service::Service,
+    service::{Connect, Service},
 };
 use crate::model::{Fault, FaultKind};
 
@@ -30,11 +30,14 @@ pub struct Topic {
     endpoints: String,
     /// Whether the topic has been found before, by an earlier generation too: then it is only away for a while.
     seen: Arc<AtomicBool>,
+    connect: Connect,
     known: Mutex<Known>,
 }
 
 #[derive(Default)]
 struct Known {
+    /// Asks name servers, and nobody else: a connection of theirs that ends must not look like a send that failed.
+    asking: Option<Box<dyn Service>>,
     queues: Vec<Queue>,
     next: usize,
     asked: Option<Instant>,
@@ -42,18 +45,18 @@ struct Known {
 
 impl Topic {
     /// The topic `name`, without its namespace.
-    pub fn new(name: String, endpoints: String, seen: Arc<AtomicBool>) -> Self {
+    pub fn new(name: String, endpoints: String, connect: Connect, seen: Arc<AtomicBool>) -> Self {
         // Not always the first queue: a pipeline that writes little would fill only that one.
         let known = Known { next: fastrand::usize(..1024), ..Known::default() };
-        Self { name, endpoints, seen, known: Mutex::new(known) }
+        Self { name, endpoints, seen, connect, known: Mutex::new(known) }
     }
 
     /// The queue for the next send: one after the other; after a failure of the broker `avoid` one of another broker, if
     /// there is any, by the route as it is now.
-    pub async fn next(&self, service: &dyn Service, avoid: Option<&str>) -> Result<Queue, Fault> {
+    pub async fn next(&self, avoid: Option<&str>) -> Result<Queue, Fault> {
         let mut known = self.known.lock().await;
         if avoid.is_some() || known.asked.is_none_or(|asked| asked.elapsed() >= REFRESHED_AFTER) {
-            self.refresh(service, &mut known).await?;
+            self.refresh(&mut known).await?;
         }
         let count = known.queues.len();
         let from = known.next;
@@ -65,7 +68,11 @@ impl Topic {
     }
 
     /// What cannot be asked, or is not there for the moment, leaves what is known.
-    async fn refresh(&self, service: &dyn Service, known: &mut Known) -> Result<(), Fault> {
+    async fn refresh(&self, known: &mut Known) -> Result<(), Fault> {
+        let service = match &mut known.asking {
+            Some(service) => service,
+            none => none.insert((self.connect)()?),
+        };
         let route = match service.route(&self.name).await {
             Ok(route) => route,
             Err(_) if !known.queues.is_empty() => None,
@@ -76,7 +83,7 @@ impl Topic {
                 self.seen.store(true, Ordering::Relaxed);
                 writable
             }
-            None if known.queues.is_empty() => self.not_made_yet(service).await?,
+            None if known.queues.is_empty() => self.not_made_yet(&**service).await?,
             None => Vec::new(),
         };
         if !queues.is_empty() {
