@@ -370,6 +370,41 @@ fn a_lane_that_another_process_reads_is_finished_committed_and_then_forgotten() 
 }
 
 #[test]
+fn a_lane_is_not_forgotten_before_the_service_knows_how_far_it_was_read() {
+    run(OFTEN(), async |rig| {
+        let log = Log::new(1, 0);
+        log.state().discovery = Some(QUICK);
+        begin(rig, &log, 1).await;
+        let running = log.open(rig).await;
+        all_polled(&log, 1).await;
+        let refused = || Fault::never(FaultKind::Service, "no such group now");
+        log.state().commit_faults.extend((0..1_000).map(|_| refused()));
+        log.send(0, 5);
+        written(rig, 15).await;
+        log.move_away(0, true);
+        until("it is not read any more", || rig.vitals.metrics.lanes.get() == 0).await;
+        let left = log.state().commit_faults.len();
+        // Each checkpoint tries again, also one that holds nothing.
+        until("it is refused time and again", || log.state().commit_faults.len() + 5 < left).await;
+        running.cut().await;
+        assert_eq!(stored(rig).await, BTreeMap::from([(lane(0), 5)]));
+    });
+}
+
+#[test]
+fn a_commit_that_hangs_is_counted_as_failed_and_does_not_keep_a_drain_from_its_end() {
+    run(Setup { timeout: Duration::from_secs(1), ..Setup::default() }, async |rig| {
+        let log = Log::new(1, 0);
+        begin(rig, &log, 1).await;
+        let (_never, gate) = oneshot::channel();
+        log.state().commit_gates.push_back(gate);
+        let running = log.open(rig).await;
+        all_polled(&log, 1).await;
+        running.drain().await;
+    });
+}
+
+#[test]
 fn a_lane_that_comes_back_starts_where_the_other_process_has_got_to() {
     run(OFTEN(), async |rig| {
         let log = Log::new(2, 0);
