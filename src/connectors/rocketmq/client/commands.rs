@@ -3,11 +3,13 @@
 use std::{
     fmt::Display,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
+
+use serde_json::json;
 
 use super::{
     answers, batch,
@@ -25,9 +27,13 @@ const UPDATE_CONSUMER_OFFSET: i32 = 15;
 const SEARCH_OFFSET_BY_TIMESTAMP: i32 = 29;
 const GET_MAX_OFFSET: i32 = 30;
 const GET_MIN_OFFSET: i32 = 31;
+const CHECK_CLIENT_CONFIG: i32 = 46;
 const GET_ROUTEINFO_BY_TOPIC: i32 = 105;
 const SEND_MESSAGE_V2: i32 = 310;
 const SEND_BATCH_MESSAGE: i32 = 320;
+
+/// What a frame of 16 MiB, the limit of clients and servers, has room for.
+const LARGEST: usize = (16 << 20) - (64 << 10);
 
 /// Bits of a pull's `sysFlag`: the broker may wait; the request says what is wanted, so no heartbeat has to.
 const SUSPEND: u32 = 1 << 1;
@@ -46,6 +52,8 @@ pub struct Client {
     endpoint: AtomicUsize,
     namespace: Option<String>,
     request_timeout: Duration,
+    /// The predicate that a broker could read.
+    checked: Mutex<Option<String>>,
 }
 
 impl Client {
@@ -60,6 +68,7 @@ impl Client {
             endpoint: AtomicUsize::new(0),
             namespace: options.namespace.clone(),
             request_timeout: options.request_timeout,
+            checked: Mutex::new(None),
         })
     }
 
@@ -92,8 +101,11 @@ impl Client {
         }
     }
 
-    /// Asks for messages, and waits for the first as long as it says.
+    /// Asks for messages, and waits for the first as long as it says. The broker makes the group if it may.
     pub async fn pull(&self, queue: &Queue, pull: &Pull<'_>) -> Result<Pulled, Fault> {
+        if let Filter::Sql(predicate) = pull.filter {
+            self.check(queue, pull.group, predicate).await?;
+        }
         let flags = if pull.wait.is_zero() { SUBSCRIPTION } else { SUBSCRIPTION | SUSPEND };
         let (kind, expression) = match pull.filter {
             Filter::All => ("TAG", "*".to_owned()),
@@ -131,6 +143,30 @@ impl Client {
             }
         }
         Ok(Pulled { status, next, min, max, messages })
+    }
+
+    /// Has the broker read a predicate, once. A pull with one that it cannot read is answered with every message (by
+    /// 4.9.7 and 5.3.3), so the Java client asks this before too.
+    async fn check(&self, queue: &Queue, group: &str, predicate: &str) -> Result<(), Fault> {
+        if self.checked.lock().is_ok_and(|checked| checked.as_deref() == Some(predicate)) {
+            return Ok(());
+        }
+        let subscription = json!({
+            "topic": self.qualified(&queue.topic), "subString": predicate, "expressionType": "SQL92",
+            "classFilterMode": false, "tagsSet": [], "codeSet": [], "subVersion": 0,
+        });
+        let body =
+            json!({ "clientId": "queuewarden", "group": self.qualified(group), "subscriptionData": subscription });
+        let mut request = Request::new(CHECK_CLIENT_CONFIG).with("bname", &queue.broker);
+        request.body = Some(body.to_string().into());
+        let answer = self.connection.invoke(&queue.address, request, self.request_timeout).await?;
+        if answer.code() != answers::SUCCESS {
+            return Err(refused("check of the filter", queue, &answer));
+        }
+        if let Ok(mut checked) = self.checked.lock() {
+            *checked = Some(predicate.to_owned());
+        }
+        Ok(())
     }
 
     /// Position of the first message the queue holds.
@@ -177,15 +213,24 @@ impl Client {
 
     /// Tells the broker how far the group is. Only for its tools, and for starts without a state.
     pub async fn commit_offset(&self, queue: &Queue, group: &str, offset: u64) -> Result<(), Fault> {
-        let request = self
-            .of_queue(UPDATE_CONSUMER_OFFSET, queue)
-            .with("consumerGroup", self.qualified(group))
-            .with("commitOffset", offset.to_string());
-        let answer = self.connection.invoke(&queue.address, request, self.request_timeout).await?;
+        let mut answer = self.try_commit(queue, group, offset).await?;
+        if answer.code() == answers::SUBSCRIPTION_GROUP_NOT_EXIST {
+            // Unlike 4.x, a 5.x broker makes no group for this, but it does for a pull.
+            self.pull(queue, &Pull { group, offset, most: 1, wait: Duration::ZERO, filter: &Filter::All }).await?;
+            answer = self.try_commit(queue, group, offset).await?;
+        }
         match answer.code() {
             answers::SUCCESS => Ok(()),
             _ => Err(refused("commit of the offset", queue, &answer)),
         }
+    }
+
+    async fn try_commit(&self, queue: &Queue, group: &str, offset: u64) -> Result<Answer, Fault> {
+        let request = self
+            .of_queue(UPDATE_CONSUMER_OFFSET, queue)
+            .with("consumerGroup", self.qualified(group))
+            .with("commitOffset", offset.to_string());
+        self.connection.invoke(&queue.address, request, self.request_timeout).await
     }
 
     /// Sends messages, in one request. None of them is stored, or all are; after a fault that a retry can mend it may
@@ -193,9 +238,15 @@ impl Client {
     /// large; of several messages it may be one, or all of them together.
     pub async fn send(&self, queue: &Queue, producer_group: &str, messages: &[Outgoing]) -> Result<Sent, Fault> {
         let properties = batch::with_ids(messages, self.namespace.as_deref())?;
+        let size: usize = messages.iter().map(batch::size).sum();
+        if size > LARGEST {
+            let text = format!("the message cannot be sent: of {size} bytes, and a frame holds {LARGEST} at most");
+            return Err(Fault::never(FaultKind::Poison, text));
+        }
         let request = match (messages, &properties[..]) {
             ([], _) => return Err(Fault::never(FaultKind::Bug, "send: no message is given")),
-            ([one], [(_, properties)]) => {
+            // A 5.x broker stumbles over an empty body that stands alone.
+            ([one], [(_, properties)]) if !one.body.is_empty() => {
                 let mut request = self.to_queue(SEND_MESSAGE_V2, queue, producer_group, properties, false);
                 request.body = Some(one.body.clone());
                 request
@@ -203,7 +254,7 @@ impl Client {
             _ => {
                 let mut request = self.to_queue(SEND_BATCH_MESSAGE, queue, producer_group, "", true);
                 let pairs = messages.iter().zip(properties.iter().map(|(_, encoded)| encoded.as_str()));
-                request.body = Some(batch::encode(pairs, messages.iter().map(batch::size).sum()));
+                request.body = Some(batch::encode(pairs, size));
                 request
             }
         };

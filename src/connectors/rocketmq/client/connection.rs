@@ -10,7 +10,8 @@
 //!   waits; each connection has one that writes to it ([`Live::lost`]).
 //! - It looks for the machine's address on a thread of its own whenever a configuration is made. So one is made for
 //!   the whole process, with a made-up address, which nothing that we send carries.
-//! - It connects to name servers that it is told of, on its own account. So it is told of none.
+//! - It connects to the name servers that it must be told of, twice a minute, on its own account. So it is told of one
+//!   that cannot be reached.
 
 use std::{
     collections::HashMap,
@@ -162,16 +163,18 @@ impl Connection {
 
 /// What every client of the process begins with.
 static BASE: LazyLock<ClientConfig> = LazyLock::new(|| {
-    // Its own looks at consumers and producers, of which there are none: as seldom as it can count.
-    const NEVER: u32 = u32::MAX;
+    // Its own looks at consumers and producers, of which there are none: as seldom as it takes.
+    const SELDOM_MS: u32 = 600_000;
     let mut config = ClientConfig::new();
-    config.set_namesrv_addr(CheetahString::new());
+    // No TCP connection can be made to it, and no packet leaves for it.
+    config.set_namesrv_addr(CheetahString::from_static_str("255.255.255.255:1"));
     config.set_client_ip(CheetahString::from_static_str("127.0.0.1"));
     config.set_instance_name(CheetahString::from_static_str("queuewarden"));
-    config.set_poll_name_server_interval(NEVER);
-    config.set_heartbeat_broker_interval(NEVER);
-    config.set_persist_consumer_offset_interval(NEVER);
+    config.set_poll_name_server_interval(SELDOM_MS);
+    config.set_heartbeat_broker_interval(SELDOM_MS);
+    config.set_persist_consumer_offset_interval(SELDOM_MS / 10);
     config.set_pull_message_service_shards(1);
+    config.set_client_callback_executor_threads(1);
     config.set_enable_heartbeat_channel_event_listener(false);
     config.set_enable_trace(false);
     config
@@ -246,13 +249,12 @@ fn unanswered(address: &str, timeout: Duration, error: ClientError) -> Fault {
     unsent(&format!("no connection to {address}"), error)
 }
 
-/// The crate shows no address and little else of what went wrong, but keeps its causes.
+/// The crate shows little of what went wrong, but keeps its cause.
 fn unsent(what: &str, error: ClientError) -> Fault {
-    let mut text = format!("{what}: {}", error.descriptor().code().as_str());
     let mut cause = std::error::Error::source(&error);
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
+    while let Some(inner) = cause.and_then(std::error::Error::source) {
+        cause = Some(inner);
     }
-    Fault::retry(FaultKind::Network, text)
+    let told = cause.map_or_else(|| error.descriptor().code().as_str().to_owned(), ToString::to_string);
+    Fault::retry(FaultKind::Network, format!("{what}: {told}"))
 }

@@ -145,7 +145,7 @@ pub struct PulledMessage {
     /// Its position in the queue.
     pub queue_offset: u64,
     /// The id its sender gave it (property `UNIQ_KEY`), else the one of its place in the broker's log, as the Java
-    /// client's `getMsgId`.
+    /// client's `getMsgId`; but messages of one batch have one each, where 5.x's client shows that of the batch.
     pub id: Arc<str>,
     /// When its sender made it, in epoch milliseconds by the sender's clock.
     pub born_ms: i64,
