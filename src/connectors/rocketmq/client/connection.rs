@@ -7,14 +7,14 @@
 //! - After five failed connects it refuses to connect for 30 s. So a handle that had trouble with a connection is
 //!   given up, and the next call makes another: that takes a millisecond.
 //! - A call whose connection breaks is not told: it waits for its own timeout. So tasks are counted while a call
-//!   waits; each connection has one that writes to it ([`Live::lost`]).
+//!   waits, for each connection has one that writes to it ([`Live::lost`]).
 //! - It looks for the machine's address on a thread of its own whenever a configuration is made. So one is made for
 //!   the whole process, with a made-up address, which nothing that we send carries.
 //! - It connects to the name servers that it must be told of, twice a minute, on its own account. So it is told of one
 //!   that cannot be reached.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, LazyLock},
     time::Duration,
 };
@@ -118,7 +118,10 @@ impl Connection {
         let fault = tokio::select! {
             biased;
             answer = call => match answer {
-                Ok(answer) => return Ok(Answer(answer)),
+                Ok(answer) => {
+                    live.answered(&address);
+                    return Ok(Answer(answer));
+                }
                 Err(error) => unanswered(&address, timeout, error),
             },
             () = live.lost() => Fault::retry(FaultKind::Network, format!("the connection to {address} broke")),
@@ -191,9 +194,17 @@ fn signer(credentials: &Credentials) -> Result<Arc<ClientRpcHook>, Fault> {
 
 /// A started handle, and all it runs on.
 struct Live {
+    known: std::sync::Mutex<Known>,
     handle: ClientInstanceHandle,
     runtime: Arc<ClientRuntime>,
     context: RuntimeContext,
+}
+
+/// What was connected when it was counted last.
+#[derive(Default)]
+struct Known {
+    addresses: HashSet<CheetahString>,
+    writers: usize,
 }
 
 impl Live {
@@ -204,15 +215,24 @@ impl Live {
         let runtime = ClientRuntime::try_new(scope, ClientRuntimeConfig::default(), TelemetryHandle::noop())?;
         // The number keeps apart clients of one runtime, and this is the only one of its own.
         let handle = ClientInstanceHandle::get_or_create(&runtime, 0, config, signer)?;
-        let live = Self { handle, runtime, context };
+        let live = Self { known: std::sync::Mutex::default(), handle, runtime, context };
         live.handle.start().await?;
         Ok(live)
     }
 
-    /// Returns once a connection is gone that was there while this waited. (Which one cannot be told; a handle that
-    /// waits long has one only.)
+    /// Counts anew after the first answer of an address: it has a connection now.
+    fn answered(&self, address: &CheetahString) {
+        let Ok(mut known) = self.known.lock() else { return };
+        if !known.addresses.contains(address) {
+            known.addresses.insert(address.clone());
+            known.writers = self.writers();
+        }
+    }
+
+    /// Returns once there are fewer connections than there were. Which one is gone cannot be told, and one that is
+    /// closed for being idle counts too; but whoever waits long has a handle for itself, with one connection.
     async fn lost(&self) {
-        let mut most = self.writers();
+        let mut most = self.known.lock().map_or(0, |known| known.writers);
         let mut pause = FIRST_LOOK;
         loop {
             tokio::time::sleep(pause).await;
@@ -243,7 +263,7 @@ impl Drop for Live {
 
 fn unanswered(address: &str, timeout: Duration, error: ClientError) -> Fault {
     let code = error.descriptor().code();
-    if code.as_str().contains("time") {
+    if code.as_str().ends_with("timeout") || code.as_str().ends_with("timed_out") {
         return Fault::retry(FaultKind::Timeout, format!("no answer from {address} within {} ms", timeout.as_millis()));
     }
     unsent(&format!("no connection to {address}"), error)
