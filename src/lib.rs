@@ -4,6 +4,9 @@
 //! sink, and acknowledges only what a checkpoint has made durable. `ARCHITECTURE.md` holds the decisions the code
 //! rests on; a test holds the layers: imports point downwards only.
 
+// The futures of the RocketMQ crate's calls are nested deeply.
+#![recursion_limit = "256"]
+
 pub mod admin;
 pub mod cli;
 pub mod connector;

@@ -52,6 +52,11 @@ fn refuse(message: impl Into<String>, endpoint: &Endpoint, part: At<'_>) -> Box<
     Box::new(Diagnostic::error(message).at(endpoint.at(part)))
 }
 
+/// A definition that was checked has none.
+fn first(found: Vec<Diagnostic>) -> Box<Diagnostic> {
+    Box::new(found.into_iter().next().unwrap_or_else(|| Diagnostic::error("the options contradict each other")))
+}
+
 fn format_name(endpoint: &Endpoint) -> &'static str {
     endpoint.format.as_ref().map_or("", |format| format.name)
 }
@@ -63,6 +68,10 @@ fn source(endpoint: &Endpoint, batch_rows: usize) -> Result<(SourceIdentity, Mak
         let endpoint = endpoint.clone();
         let make = move || Source::Log(Arc::new(datagen::DatagenSource::new(&endpoint, batch_rows)));
         return Ok((make().identity(), Arc::new(move || Ok(make()))));
+    }
+    if rocketmq::is(endpoint) {
+        let (identity, make) = rocketmq::source(endpoint).map_err(first)?;
+        return Ok((identity, Arc::new(move || make().map(Source::Log))));
     }
     if endpoint.connector != mns::TABLE.name {
         return Err(unknown(endpoint));
@@ -141,6 +150,10 @@ fn sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>
         let options = endpoint.options.clone();
         let identity = print::PrintSink::new(&options).identity();
         return Ok((identity, Arc::new(move |_| Ok(Box::new(print::PrintSink::new(&options)) as Box<dyn Sink>))));
+    }
+    if rocketmq::is(endpoint) {
+        let (identity, make) = rocketmq::sink(endpoint).map_err(first)?;
+        return Ok((identity, Arc::new(move |_| make())));
     }
     if name == blackhole::TABLE.name {
         let make: MakeSink = Arc::new(|_| Ok(Box::new(blackhole::BlackholeSink::new()) as Box<dyn Sink>));

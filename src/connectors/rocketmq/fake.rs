@@ -116,7 +116,7 @@ impl Log {
         let skipped = (pull.offset - self.first) as usize;
         for (at, stored) in self.messages.iter().enumerate().skip(skipped).take(pull.most as usize) {
             let properties = [("KEYS", &stored.keys), ("TAGS", &stored.tags)];
-            let properties = properties.into_iter().filter_map(|(name, value)| Some((name.into(), value.clone()?)));
+            let properties = properties.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
             pulled.next = self.first + at as u64 + 1;
             pulled.messages.push(PulledMessage {
                 queue_offset: self.first + at as u64,

@@ -8,6 +8,7 @@ pub mod client;
 mod connection;
 #[cfg(test)]
 mod fake;
+mod make;
 mod metadata;
 pub mod mq;
 pub mod options;
@@ -27,7 +28,8 @@ mod topics;
 mod zone;
 
 pub use allocate::{Allocation, Strategy};
-pub use bodies::{decoder, encoder};
+pub use bodies::decoder;
+pub use make::{sink, source};
 pub use sink_options::SinkOptions;
 pub use source_options::{OnLostPosition, SourceOptions};
 pub use startup::Startup;

@@ -71,7 +71,7 @@ impl Lane<'_> {
             self.topics.seen.within(self.id);
             return Ok(position);
         }
-        let outside = format!("{}: position {position} is outside of what the queue holds, {first} to {next}", self.id);
+        let outside = format!("position {position} is outside of what the queue holds, {first} to {next}");
         if position > next && self.topics.seen.beyond_for(self.id) < SETTLING {
             return Err(Fault::retry(FaultKind::Service, format!("{outside}, unless its broker is still starting")));
         }
@@ -83,7 +83,7 @@ impl Lane<'_> {
             OnLostPosition::Earliest => (first, "beginning"),
             OnLostPosition::Latest => (next, "end"),
         };
-        tracing::warn!("{outside}: it is read on from its {end}, {other}");
+        tracing::warn!("{}: {outside}; it is read on from its {end}, {other}", self.id);
         Ok(other)
     }
 }

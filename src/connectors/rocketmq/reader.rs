@@ -14,7 +14,7 @@ use super::{
     options::FILTER_TAG,
     position::{Ends, Lane},
     service::Service,
-    source_options::{IngestionTime, SourceOptions},
+    source_options::SourceOptions,
     topics::Topics,
 };
 use crate::{
@@ -98,12 +98,12 @@ impl QueueReader {
         let ends = Ends::of(&*self.service, &state.queue).await?;
         let position = self.lane(state).place(state.next, ends)?;
         if position < state.next {
-            let text = format!("{}: it is read on from {position}, before {}", self.lane, state.next);
+            let text = format!("it is read on from {position}, before {}", state.next);
             return Err(Fault::restart(FaultKind::Service, text));
         }
         if position == state.next {
             let Ends { first, next } = ends;
-            let text = format!("{}: position {position} is refused, though it is in {first} to {next}", self.lane);
+            let text = format!("position {position} is refused, though it is in {first} to {next}");
             return Err(Fault::retry(FaultKind::Service, text));
         }
         Ok(position)
@@ -140,10 +140,7 @@ impl QueueReader {
     }
 
     fn whole(&self, queue_id: u32, message: PulledMessage) -> Message {
-        let arrived_ms = match self.topics.options.ingestion_time {
-            IngestionTime::Received => now_ms(),
-            IngestionTime::Stored => message.stored_ms,
-        };
+        let arrived_ms = if self.topics.options.ingestion_is_stored { message.stored_ms } else { now_ms() };
         let meta = metadata::of(&message, &self.topic, queue_id, arrived_ms);
         // The sender's id may be on several messages, after its retries; the place is on one.
         let id = format!("{} at {} of {}", message.id, message.queue_offset, self.lane).into();

@@ -92,25 +92,32 @@ impl LogSource for RocketmqSource {
     }
 
     async fn commit(&self, positions: &BTreeMap<LaneId, u64>) -> Result<(), Fault> {
-        if !self.options().commit {
-            return Ok(());
-        }
         let news: Vec<_> = {
             let told = self.told();
             positions.iter().filter(|(lane, position)| told.get(*lane) != Some(*position)).collect()
         };
-        let mut failed = None;
+        let (mut failed, mut away) = (None, HashSet::new());
         for (lane, queue) in self.topics.last_seen(news.iter().map(|(lane, _)| *lane)).await? {
             let Some(position) = positions.get(&lane).copied() else { continue };
+            if away.contains(&queue.broker) {
+                continue;
+            }
             match commit(&**self.topics.asking.lock().await, &queue, &self.options().group, position).await {
                 Ok(()) => {
                     self.told().insert(lane, position);
                 }
-                // A broker that is away keeps no other's offset back.
-                Err(fault) => failed = Some(fault),
+                // A broker that is away keeps no other's offsets back.
+                Err(fault) => {
+                    away.insert(queue.broker);
+                    failed = Some(fault);
+                }
             }
         }
         failed.map_or(Ok(()), Err)
+    }
+
+    fn commits(&self) -> bool {
+        self.options().commit
     }
 
     async fn ends(&self, lanes: &[LaneId]) -> Result<BTreeMap<LaneId, Range<u64>>, Fault> {

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use super::{
@@ -21,13 +21,11 @@ pub(super) struct Topics {
     /// Asks for routes and offsets. No reader pulls with it, for a pull waits, and is cut off when any connection of its
     /// client ends.
     pub asking: tokio::sync::Mutex<Box<dyn Service>>,
-    /// Topics that were said to be away.
-    away: Mutex<HashSet<String>>,
 }
 
 impl Topics {
     pub fn new(options: SourceOptions, connect: &Connect, seen: Arc<SeenQueues>) -> Result<Self, Fault> {
-        Ok(Self { options, seen, asking: tokio::sync::Mutex::new(connect()?), away: Mutex::default() })
+        Ok(Self { options, seen, asking: tokio::sync::Mutex::new(connect()?) })
     }
 
     fn lane(&self, queue: &Queue) -> LaneId {
@@ -54,11 +52,8 @@ impl Topics {
         for topic in &self.options.topics {
             let was_there = self.was_there(topic, known);
             match self.route(topic).await? {
-                Some(queues) => {
-                    self.set_away(topic, false);
-                    now.extend(queues);
-                }
-                None if was_there => self.set_away(topic, true),
+                Some(queues) => now.extend(queues),
+                None if was_there => {}
                 None => return Err(self.missing(topic)),
             }
         }
@@ -69,15 +64,6 @@ impl Topics {
         let name = self.name(topic);
         let of_it = |lane: &LaneId| topic_of(lane) == Some(&*name);
         known.keys().any(of_it) || self.seen.all().iter().any(|(lane, _)| of_it(lane))
-    }
-
-    fn set_away(&self, topic: &str, is_away: bool) {
-        let mut away = self.away.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_away && away.insert(topic.to_owned()) {
-            tracing::warn!("topic {topic} has no route now; its queues keep their positions until it is back");
-        } else if !is_away && away.remove(topic) {
-            tracing::info!("topic {topic} has a route again");
-        }
     }
 
     fn missing(&self, topic: &str) -> Fault {

@@ -5,14 +5,11 @@ use std::ops::Range;
 use arrow_array::{Array, RecordBatch, StringArray};
 use bytes::Bytes;
 
-use super::{
-    super::{client::Outgoing, sink_options::SinkColumns},
-    sends::SendBatch,
-};
+use super::{super::client::Outgoing, sends::SendBatch};
 use crate::{
     connector::RowReject,
     formats::Encoder,
-    model::{Fault, FaultKind},
+    model::{Fault, FaultKind, Schema},
 };
 
 /// The body of one request: a quarter of what Java's documentation advises for a batch (1 MiB, where brokers take 4 by
@@ -24,22 +21,27 @@ const BODY_BYTES: usize = (16 << 20) - (64 << 10);
 /// Makes messages of rows.
 pub struct Messages {
     encoder: Box<dyn Encoder>,
-    columns: SinkColumns,
+    /// The columns of the body.
+    body: Vec<usize>,
+    keys: Option<usize>,
+    tags: Option<usize>,
     /// The tag of messages whose row has none.
     tag: Option<String>,
 }
 
 impl Messages {
-    /// `encoder`: of the columns of the body.
-    pub fn new(columns: SinkColumns, encoder: Box<dyn Encoder>, tag: Option<String>) -> Self {
-        Self { encoder, columns, tag }
+    /// `schema`: the sink's; `encoder`: for its physical columns.
+    pub fn new(schema: &Schema, encoder: Box<dyn Encoder>, tag: Option<String>) -> Self {
+        let of = |key: &str| schema.columns.iter().position(|column| column.metadata.as_deref() == Some(key));
+        let physical = schema.columns.iter().enumerate().filter(|(_, column)| column.metadata.is_none());
+        Self { encoder, body: physical.map(|(at, _)| at).collect(), keys: of("keys"), tags: of("tags"), tag }
     }
 
     /// The messages of these rows, and the rows of which none can be made.
     pub fn of(&mut self, write: u64, rows: &RecordBatch) -> Result<(Vec<SendBatch>, Vec<RowReject>), Fault> {
         let bug = |error| Fault::restart(FaultKind::Bug, "the columns of the body are not there").because(error);
-        let bodies = rows.project(&self.columns.body).map_err(bug)?;
-        let (keys, tags) = (texts(rows, self.columns.keys)?, texts(rows, self.columns.tags)?);
+        let bodies = rows.project(&self.body).map_err(bug)?;
+        let (keys, tags) = (texts(rows, self.keys)?, texts(rows, self.tags)?);
         let (mut encoded, mut ends) = (Vec::new(), Vec::with_capacity(rows.num_rows()));
         let mut rejects =
             self.encoder.encode_rows(&bodies, &mut encoded, &mut |row, encoded| ends.push((row, encoded.len())));
