@@ -37,7 +37,9 @@ sink:
 }
 
 fn keys_are_checked(generation: Generation) {
-    let Some(servers) = Servers::start(generation, Wanted { access_control: true, ..Wanted::default() }) else { return };
+    let Some(servers) = Servers::start(generation, Wanted { access_control: true, ..Wanted::default() }) else {
+        return;
+    };
     servers.create_topic("from", 2);
     servers.create_topic("to", 2);
     let message = |n| Outgoing { queue: n % 2, body: format!("text {n}").into_bytes(), ..Outgoing::default() };
