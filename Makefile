@@ -27,7 +27,7 @@ lint:
 flink:
 	python3 tests/flink/check_cases.py
 
-bench:
+bench: rocketmq
 	$(CARGO) bench
 
 # The official SDKs that drive the emulator in tests.

@@ -14,6 +14,8 @@ mod documented;
 mod formats;
 #[path = "definitions/generated.rs"]
 mod generated;
+#[path = "definitions/rocketmq.rs"]
+mod rocketmq;
 #[path = "definitions/together.rs"]
 mod together;
 
@@ -32,6 +34,8 @@ fn environment() -> Environment {
         |name| match name {
             "MNS_ACCESS_KEY_ID" => Some("id".into()),
             "MNS_ACCESS_KEY_SECRET" => Some("T0PS3CRET".into()),
+            "ROCKETMQ_ACCESS_KEY" => Some("id".into()),
+            "ROCKETMQ_SECRET_KEY" => Some("T0PS3CRET".into()),
             _ => None,
         },
         None,
@@ -204,12 +208,12 @@ fn what_belongs_elsewhere_is_told_so() {
         (
             "connector: filesystem",
             "connector: mns",
-            "20:14: error: `mns` can only be a source, not a sink; expected the name of a sink: `filesystem`, `print`, `blackhole`",
+            "20:14: error: `mns` can only be a source, not a sink; expected the name of a sink: `rocketmq4`, `rocketmq5`, `mq`, `filesystem`, `print`, `blackhole`",
         ),
         (
             "connector: filesystem",
             "connector: filesytem",
-            "20:14: error: there is no connector `filesytem`; expected the name of a sink: `filesystem`, `print`, `blackhole`; did you mean `filesystem`?",
+            "20:14: error: there is no connector `filesytem`; expected the name of a sink: `rocketmq4`, `rocketmq5`, `mq`, `filesystem`, `print`, `blackhole`; did you mean `filesystem`?",
         ),
     ] {
         assert_eq!(told_with(old, new), [expected]);
@@ -447,7 +451,11 @@ fn every_entry_of_every_option_table_is_guarded() {
         };
         ColumnSample { ty, value, with }
     };
-    let cases = generated::every_option_is_guarded(&REGISTRY, |_, _| None, columns);
+    let samples = |connector: &str, option: &str| match (connector, option) {
+        (_, "rocketmq.client.endpoints") | ("mq", "endpoint") => Some("127.0.0.1:1"),
+        _ => None,
+    };
+    let cases = generated::every_option_is_guarded(&REGISTRY, samples, columns);
     println!("{cases} cases");
     assert!(cases > 300, "{cases}");
 }

@@ -51,9 +51,9 @@ pub(super) fn check_table(
         if let Some(entry) = section.get(spec.name) {
             if let Some((value, secret)) = check_value(spec, spec.name, &entry.value, report) {
                 checked.options.insert_from(spec, value, secret);
+                check_needs(table, spec, section, entry.key.span, meant, report);
             }
             checked.places.insert(spec.name, entry.value.span);
-            check_needs(table, spec, section, entry.key.span, report);
         } else if let Some(default) = spec.default {
             match spec.kind.parse(default) {
                 Ok(value) => checked.options.insert(spec, value),
@@ -74,8 +74,18 @@ pub(super) fn check_table(
 }
 
 /// Reports that what an option needs is not given.
-fn check_needs(table: &OptionTable, spec: &OptionSpec, section: Section<'_>, place: Span, report: &mut Report) {
-    let missing = spec.needs.filter(|name| section.get(name).is_none()).and_then(|name| table.find(name));
+fn check_needs(
+    table: &OptionTable,
+    spec: &OptionSpec,
+    section: Section<'_>,
+    place: Span,
+    meant: &[&'static str],
+    report: &mut Report,
+) {
+    let missing = spec
+        .needs
+        .filter(|name| section.get(name).is_none() && !meant.contains(name))
+        .and_then(|name| table.find(name));
     if let Some(other) = missing {
         let message = format!("`{}` needs `{}`, which is missing from `{}`", spec.name, other.name, section.name);
         let expected = format!("`{}: ...`, {}", other.name, other.kind.describe());

@@ -5,6 +5,7 @@
 
 pub mod letters;
 pub mod numbers;
+pub mod rows;
 pub mod rocketmq;
 
 use std::{

@@ -106,6 +106,7 @@ fn sample(kind: OptionKind) -> String {
         OptionKind::Number | OptionKind::Share => "1".into(),
         OptionKind::Rate => "500/s".into(),
         OptionKind::Backoff => "1s..2s".into(),
+        OptionKind::Gone(_) => "x".into(),
     }
 }
 
@@ -138,6 +139,7 @@ fn refused(kind: OptionKind) -> Vec<String> {
         OptionKind::Share => all.extend(["half".into(), "1.1".into(), "-0.1".into()]),
         OptionKind::Rate => all.extend(["500".into(), "0/s".into(), "1/d".into()]),
         OptionKind::Backoff => all.extend(["1s".into(), "2s..1s".into()]),
+        OptionKind::Gone(_) => all.push("x".into()),
     }
     all
 }
@@ -236,6 +238,10 @@ fn table_is_guarded(
     let mut cases = 0;
     for spec in table.options {
         let good = valid(connector, spec, samples);
+        let needed = spec.needs.map(|name| table.find(name).unwrap_or_else(|| panic!("there is no {name} to need")));
+        let with_needed =
+            needed.map(|needed| base.with(part, needed.name, Some((needed.name, &valid(connector, needed, samples)))));
+        let base = with_needed.as_ref().unwrap_or(base);
         let case = Case { base, part, stem: "", name: spec.name.to_owned(), spec, registry, good };
         cases += case.misspelt() + case.wrong() + case.absent() + case.secret();
         is_documented(spec);
@@ -362,7 +368,11 @@ impl Case<'_> {
     }
 
     fn absent(&self) -> usize {
-        let document = self.base.with(self.part, self.spec.name, None);
+        let mut document = self.base.with(self.part, self.spec.name, None);
+        // What it needs may need it too.
+        if let Some(needed) = self.spec.needs {
+            document = document.with(self.part, needed, None);
+        }
         if self.spec.required {
             let diagnostic = self.only(&document);
             let (line, _) = document.lines_of(self.part, "");

@@ -41,7 +41,8 @@ pub fn metadata_table(keys: &[MetadataKey]) -> String {
     text
 }
 
-/// Every table there is, with what names it in a document: `options: mns`, `metadata: mns`.
+/// Every table there is, with what names it in a document: `options: mns`, `metadata: mns`. What several connectors share
+/// is there once.
 pub fn tables() -> Vec<(String, String)> {
     let mut tables = Vec::new();
     for table in general_sections() {
@@ -49,13 +50,18 @@ pub fn tables() -> Vec<(String, String)> {
     }
     for connector in REGISTRY.connectors {
         for (_, role) in roles(connector) {
-            tables.push((format!("options: {}", connector.name), option_table(role.options, "")));
+            let name = role.options.name;
+            let shared = format!("options: {name}");
+            if tables.iter().any(|(other, _)| *other == shared) {
+                continue;
+            }
+            tables.push((shared, option_table(role.options, "")));
             if let Some(columns) = role.columns {
-                let name = format!("options: {} {}", connector.name, columns.name);
+                let name = format!("options: {name} {}", columns.name);
                 tables.push((name, option_table(columns, &format!("{}.COLUMN.", columns.name))));
             }
             if !role.metadata.is_empty() {
-                tables.push((format!("metadata: {}", connector.name), metadata_table(role.metadata)));
+                tables.push((format!("metadata: {name}"), metadata_table(role.metadata)));
             }
         }
     }

@@ -7,7 +7,7 @@ use super::{
     options,
     reading::Reading,
 };
-use crate::definition::OptionSpec;
+use crate::definition::{Diagnostic, OptionSpec};
 
 /// Longest name of a topic, as Java's `TopicValidator` has it.
 const LONGEST_TOPIC: usize = 127;
@@ -47,7 +47,7 @@ pub(super) fn addresses(reading: &mut Reading<'_>, spec: &'static OptionSpec) ->
             true => format!("the value of `{}` cannot be used", spec.name),
             false => format!("`{}`: {why}", spec.name),
         };
-        reading.error(spec, message, "several addresses are separated by `;`");
+        reading.found.push(Diagnostic::error(message).at(reading.place(spec)));
         Vec::new()
     })
 }

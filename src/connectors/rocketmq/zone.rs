@@ -42,7 +42,9 @@ impl Zone {
         if text == "Z" {
             return Ok(Self::Fixed(Utc.fix()));
         }
-        offset(unnamed).map(Self::Fixed).ok_or_else(|| nearest(text, TZ_VARIANTS.iter().map(|zone| zone.name())))
+        // Of abbreviations such as CST several zones are meant, and none that looks like them.
+        let names = TZ_VARIANTS.iter().map(|zone| zone.name()).filter(|_| text.len() > 4);
+        offset(unnamed).map(Self::Fixed).ok_or_else(|| nearest(text, names))
     }
 
     /// The time of a [`FORM`] in this zone, in milliseconds since 1970.
@@ -115,6 +117,7 @@ mod tests {
     fn an_unknown_zone_is_none_and_the_nearest_is_named() {
         assert_eq!(Zone::parse("Asia/Shangai"), Err(Some("Asia/Shanghai")));
         assert_eq!(Zone::parse("asia/shanghai"), Err(Some("Asia/Shanghai")));
+        assert_eq!(Zone::parse("CST"), Err(None));
         for wrong in
             ["CST", "GMT+", "+", "GMT+24", "+08:0", "+8:60", "+08:000", "+12345", "8", "", "UTC8", "+ 8", "++8"]
         {

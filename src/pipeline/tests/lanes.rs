@@ -324,6 +324,19 @@ fn a_pipeline_is_not_finished_while_a_lane_that_was_read_is_away() {
 }
 
 #[test]
+fn a_lane_that_is_no_part_of_the_source_any_more_keeps_its_position_and_no_end_away() {
+    run(Setup::default(), async |rig| {
+        let log = Log::new(2, 0);
+        begin(rig, &log, 2).await;
+        log.with(0, |lane| (lane.next, lane.bounded) = (5, true));
+        log.with(1, |lane| lane.away = true);
+        // It is asked once, so the answer is complete.
+        finishes(log.open(rig).await).await;
+        assert_eq!(stored(rig).await, BTreeMap::from([(lane(0), 5), (lane(1), 0)]));
+    });
+}
+
+#[test]
 fn a_lane_whose_route_vanishes_is_read_on() {
     run(OFTEN(), async |rig| {
         let log = Log::new(2, 0);
@@ -392,7 +405,7 @@ fn a_lane_is_not_forgotten_before_the_service_knows_how_far_it_was_read() {
 }
 
 #[test]
-fn a_commit_that_hangs_is_counted_as_failed_and_does_not_keep_a_drain_from_its_end() {
+fn a_commit_that_hangs_is_given_up_and_does_not_keep_a_drain_from_its_end() {
     run(Setup { timeout: Duration::from_secs(1), ..Setup::default() }, async |rig| {
         let log = Log::new(1, 0);
         begin(rig, &log, 1).await;

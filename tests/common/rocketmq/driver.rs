@@ -14,7 +14,7 @@ use super::{super::Process, ACCESS_KEY, Generation, SECRET_KEY, java};
 pub struct Driver {
     input: ChildStdin,
     answers: BufReader<ChildStdout>,
-    _process: Process,
+    pub process: Process,
 }
 
 impl Driver {
@@ -27,7 +27,7 @@ impl Driver {
         let log = File::create(home.join("driver.out")).expect("a file");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).spawn().expect("java starts");
         let (input, answers) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
-        Self { input, answers: BufReader::new(answers), _process: Process(child) }
+        Self { input, answers: BufReader::new(answers), process: Process(child) }
     }
 
     pub fn ask(&mut self, what: &Value) -> Result<Value, String> {

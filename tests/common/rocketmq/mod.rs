@@ -209,6 +209,17 @@ impl Servers {
         self.start_broker();
     }
 
+    /// The process of the broker that runs.
+    pub fn broker_pid(&self) -> u32 {
+        let broker = self.broker.lock().unwrap_or_else(PoisonError::into_inner);
+        broker.as_ref().expect("a broker runs").pid()
+    }
+
+    /// The process of the official client.
+    pub fn client_pid(&self) -> u32 {
+        self.driver().process.pid()
+    }
+
     fn driver(&self) -> MutexGuard<'_, Driver> {
         self.driver.lock().unwrap_or_else(PoisonError::into_inner)
     }

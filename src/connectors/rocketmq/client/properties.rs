@@ -33,6 +33,12 @@ impl Properties {
         Self(Bytes::from(String::from_utf8_lossy(&raw).into_owned()))
     }
 
+    /// Made up for a test.
+    #[cfg(test)]
+    pub fn of<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        Self(pairs.into_iter().map(|(name, value)| format!("{name}\u{1}{value}\u{2}")).collect::<String>().into())
+    }
+
     /// The value of a property. If it is there twice, that is the first: a broker appends to each message of a batch
     /// what the batch as a whole had, among it an id that does not tell them apart.
     pub fn get(&self, name: &str) -> Option<&str> {
