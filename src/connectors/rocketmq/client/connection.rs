@@ -83,11 +83,6 @@ impl Answer {
     pub(super) fn into_body(mut self) -> Bytes {
         self.0.take_body().unwrap_or_default()
     }
-
-    #[cfg(test)]
-    pub(super) fn of(code: i32, remark: &str) -> Self {
-        Self(application_remoting_command_factory().create_response_command_with_code(code).set_remark(remark))
-    }
 }
 
 /// Connections to all the servers of one service. Everything is made at the first call, on the runtime of that call,
@@ -103,7 +98,16 @@ impl Connection {
     /// Fails on blank credentials.
     pub(super) fn new(options: &ClientOptions) -> Result<Self, Fault> {
         let mut config = BASE.clone();
+        let mut tls = config.tls_config().clone();
+        // It would take settings from a file of the machine, such as not to check the server.
+        tls.config_file = String::new();
+        config.set_tls_config(tls);
         config.set_use_tls(options.tls);
+        if options.tls {
+            // It leaves the choice of cryptography to the process, which has two and panics without one. An error says
+            // that it was made already.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
         let signer = options.credentials.as_ref().map(signer).transpose()?;
         Ok(Self { config, signer, channel: options.channel, live: Mutex::new(None) })
     }
