@@ -187,6 +187,11 @@ impl Place {
         command
     }
 
+    /// What the process that was started last has logged.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.path(&format!("log-{}", self.starts))).expect("its log")
+    }
+
     /// Starts the supervisor; answers when it listens.
     pub fn run(&mut self) -> Supervisor {
         self.run_with(&[])

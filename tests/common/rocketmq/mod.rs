@@ -5,6 +5,7 @@
 mod configuration;
 mod driver;
 mod messages;
+mod pipelines;
 
 use std::{
     env,
@@ -22,6 +23,8 @@ use configuration::Ports;
 pub use configuration::{ACCESS_KEY, BROKER, CLUSTER, SECRET_KEY};
 use driver::Driver;
 pub use messages::{Outgoing, Received};
+#[allow(unused_imports, reason = "each test uses its part")]
+pub use pipelines::{Reading, bodies, positions, row, rows};
 use serde_json::{Value, json};
 
 use super::{Process, until};

@@ -1,6 +1,7 @@
 //! The commands a reader and a sink need.
 
 use std::{
+    collections::HashSet,
     fmt::Display,
     ops::Range,
     sync::{
@@ -16,7 +17,7 @@ use super::{
     answers, batch,
     connection::{Answer, Connection, Request},
     message,
-    namespace::qualified,
+    namespace::{RETRY, qualified},
     route,
     types::{ClientOptions, Filter, Outgoing, Pull, PullStatus, Pulled, Queue, Route, Sent},
 };
@@ -28,6 +29,8 @@ const UPDATE_CONSUMER_OFFSET: i32 = 15;
 const SEARCH_OFFSET_BY_TIMESTAMP: i32 = 29;
 const GET_MAX_OFFSET: i32 = 30;
 const GET_MIN_OFFSET: i32 = 31;
+const HEART_BEAT: i32 = 34;
+const UNREGISTER_CLIENT: i32 = 35;
 const CHECK_CLIENT_CONFIG: i32 = 46;
 const GET_ROUTEINFO_BY_TOPIC: i32 = 105;
 const SEND_MESSAGE_V2: i32 = 310;
@@ -55,6 +58,8 @@ pub struct Client {
     request_timeout: Duration,
     /// The predicate that is filtered by, and what is known of it.
     checked: Mutex<Option<(String, Checked)>>,
+    /// Groups that were made known, each to the broker of an address.
+    introduced: Mutex<HashSet<(Arc<str>, String)>>,
 }
 
 /// Whether a predicate is one.
@@ -78,6 +83,7 @@ impl Client {
             namespace: options.namespace.clone(),
             request_timeout: options.request_timeout,
             checked: Mutex::new(None),
+            introduced: Mutex::default(),
         })
     }
 
@@ -268,6 +274,7 @@ impl Client {
 
     /// Tells the broker how far the group is. Only for its tools, and for starts without a state.
     pub async fn commit_offset(&self, queue: &Queue, group: &str, offset: u64) -> Result<(), Fault> {
+        self.introduce(queue, group).await?;
         let mut answer = self.try_commit(queue, group, offset).await?;
         if answer.code() == answers::SUBSCRIPTION_GROUP_NOT_EXIST {
             // Unlike 4.x, a 5.x broker makes no group for this, but it does for a pull.
@@ -278,6 +285,40 @@ impl Client {
             answers::SUCCESS => Ok(()),
             _ => Err(refused("commit of the offset", queue, &answer)),
         }
+    }
+
+    /// Has the broker make the group's retry topic, once: without it the servers' own `consumerProgress` fails (4.9.7)
+    /// or shows nothing unless it is told the topic (5.3.3). Brokers make it when a consumer joins; this one leaves
+    /// again at once, for it takes no part in how other consumers share the queues. A proxy makes none.
+    async fn introduce(&self, queue: &Queue, group: &str) -> Result<(), Fault> {
+        let who = (Arc::clone(&queue.address), group.to_owned());
+        if self.introduced.lock().is_ok_and(|introduced| introduced.contains(&who)) {
+            return Ok(());
+        }
+        let retry = self.route(&format!("{RETRY}{group}")).await?;
+        if !retry.is_some_and(|retry| retry.queues.iter().any(|retry| retry.broker == queue.broker)) {
+            let group = self.qualified(group);
+            let consumer = json!({
+                "groupName": group, "consumeType": "CONSUME_ACTIVELY", "messageModel": "CLUSTERING",
+                "consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET", "subscriptionDataSet": [], "unitMode": false,
+            });
+            let client = format!("queuewarden@{}", std::process::id());
+            let beat = json!({ "clientID": client, "consumerDataSet": [consumer], "producerDataSet": [] });
+            let mut join = Request::new(HEART_BEAT).with("bname", &queue.broker);
+            join.body = Some(beat.to_string().into());
+            let leave = Request::new(UNREGISTER_CLIENT)
+                .with("clientID", client)
+                .with("consumerGroup", group)
+                .with("bname", &queue.broker);
+            for request in [join, leave] {
+                // Refused or not: it is for display only.
+                self.connection.invoke(&queue.address, request, self.request_timeout).await?;
+            }
+        }
+        if let Ok(mut introduced) = self.introduced.lock() {
+            introduced.insert(who);
+        }
+        Ok(())
     }
 
     async fn try_commit(&self, queue: &Queue, group: &str, offset: u64) -> Result<Answer, Fault> {

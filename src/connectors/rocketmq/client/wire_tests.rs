@@ -144,8 +144,16 @@ async fn requests_carry_namespace_and_the_brokers_name_which_a_proxy_wants() {
     assert_eq!(pulled.messages.iter().map(PulledMessage::tags).collect::<Vec<_>>(), [Some("TagA")]);
     assert_eq!((pulled.status, pulled.next, pulled.min, pulled.max), (PullStatus::Found, 4, 0, 9));
 
-    let requests: Vec<Seen> = seen.try_iter().collect();
-    assert_eq!(requests.iter().map(|request| request.code).collect::<Vec<_>>(), [105, 31, 14, 15, 11]);
+    let mut requests: Vec<Seen> = seen.try_iter().collect();
+    let codes: Vec<_> = requests.iter().map(|request| request.code).collect();
+    assert_eq!(codes, [105, 31, 14, 105, 34, 35, 15, 11]);
+    let group: Vec<Seen> = requests.drain(3..6).collect();
+    assert_eq!((&*group[0].fields["topic"], &*group[2].fields["consumerGroup"]), ("%RETRY%ns%G", "ns%G"));
+    let beat: Value = serde_json::from_slice(&group[1].body).expect("JSON");
+    assert_eq!(
+        (&beat["clientID"], &beat["consumerDataSet"][0]["groupName"]),
+        (&json!(group[2].fields["clientID"]), &json!("ns%G"))
+    );
     assert!(requests.iter().all(|request| request.fields["topic"] == "ns%T"));
     assert!(
         requests[1..].iter().all(|request| request.fields["bname"] == "broker-a" && request.fields["queueId"] == "3")
@@ -326,13 +334,16 @@ async fn a_commit_for_a_group_that_the_broker_does_not_know_makes_it_by_a_pull()
                 known.store(true, SeqCst);
                 found("")
             }
+            105 => Reply::Answer(17, "no such topic", json!({}), Vec::new()),
             _ if known.load(SeqCst) => Reply::Answer(0, "", json!({}), Vec::new()),
             _ => Reply::Answer(26, "Group G not exist!", json!({}), Vec::new()),
         }
     });
     let client = Client::new(&options(address)).expect("valid");
     client.commit_offset(&queue(address), "G", 5).await.expect("committed");
-    assert_eq!(seen.try_iter().map(|request| request.code).collect::<Vec<_>>(), [15, 11, 15]);
+    client.commit_offset(&queue(address), "G", 6).await.expect("committed");
+    // 105 to 35: that the broker's tools list the group, which is seen to once.
+    assert_eq!(seen.try_iter().map(|request| request.code).collect::<Vec<_>>(), [105, 34, 35, 15, 11, 15, 15]);
 }
 
 #[tokio::test]
