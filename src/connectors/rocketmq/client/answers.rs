@@ -47,6 +47,8 @@ fn classify(code: i32, remark: &str) -> (&'static str, FaultKind, Mend) {
         FLUSH_DISK_TIMEOUT => ("FLUSH_DISK_TIMEOUT", Service, Retry),
         SLAVE_NOT_AVAILABLE => ("SLAVE_NOT_AVAILABLE", Service, Retry),
         FLUSH_SLAVE_TIMEOUT => ("FLUSH_SLAVE_TIMEOUT", Service, Retry),
+        // Messages of this kind do not belong into the topic, or it has no name that can be stored: so it is with all.
+        13 if remark.contains("opic") => ("MESSAGE_ILLEGAL", Rejected, Never),
         // Too large, or properties the broker cannot store. The message will never be taken.
         13 => ("MESSAGE_ILLEGAL", Poison, Never),
         14 => ("SERVICE_NOT_AVAILABLE", Service, Retry),

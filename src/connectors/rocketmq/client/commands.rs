@@ -1,7 +1,9 @@
 //! The commands a reader and a sink need.
 
 use std::{
+    collections::HashSet,
     fmt::Display,
+    ops::Range,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -15,7 +17,7 @@ use super::{
     answers, batch,
     connection::{Answer, Connection, Request},
     message,
-    namespace::qualified,
+    namespace::{RETRY, qualified},
     route,
     types::{ClientOptions, Filter, Outgoing, Pull, PullStatus, Pulled, Queue, Route, Sent},
 };
@@ -27,6 +29,8 @@ const UPDATE_CONSUMER_OFFSET: i32 = 15;
 const SEARCH_OFFSET_BY_TIMESTAMP: i32 = 29;
 const GET_MAX_OFFSET: i32 = 30;
 const GET_MIN_OFFSET: i32 = 31;
+const HEART_BEAT: i32 = 34;
+const UNREGISTER_CLIENT: i32 = 35;
 const CHECK_CLIENT_CONFIG: i32 = 46;
 const GET_ROUTEINFO_BY_TOPIC: i32 = 105;
 const SEND_MESSAGE_V2: i32 = 310;
@@ -52,8 +56,18 @@ pub struct Client {
     endpoint: AtomicUsize,
     namespace: Option<String>,
     request_timeout: Duration,
-    /// The predicate that a broker could read.
-    checked: Mutex<Option<String>>,
+    /// The predicate that is filtered by, and what is known of it.
+    checked: Mutex<Option<(String, Checked)>>,
+    /// Groups that were made known, each to the broker of an address.
+    introduced: Mutex<HashSet<(Arc<str>, String)>>,
+}
+
+/// Whether a predicate is one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Checked {
+    No,
+    ByBroker,
+    ByTrial,
 }
 
 impl Client {
@@ -69,6 +83,7 @@ impl Client {
             namespace: options.namespace.clone(),
             request_timeout: options.request_timeout,
             checked: Mutex::new(None),
+            introduced: Mutex::default(),
         })
     }
 
@@ -103,9 +118,16 @@ impl Client {
 
     /// Asks for messages, and waits for the first as long as it says. The broker makes the group if it may.
     pub async fn pull(&self, queue: &Queue, pull: &Pull<'_>) -> Result<Pulled, Fault> {
-        if let Filter::Sql(predicate) = pull.filter {
-            self.check(queue, pull.group, predicate).await?;
+        let Filter::Sql(predicate) = pull.filter else { return self.ask(queue, pull).await };
+        self.check(queue, pull.group, predicate).await?;
+        let pulled = self.ask(queue, pull).await?;
+        if let Some(message) = pulled.messages.first() {
+            self.prove(queue, pull.group, predicate, message.queue_offset).await?;
         }
+        Ok(pulled)
+    }
+
+    async fn ask(&self, queue: &Queue, pull: &Pull<'_>) -> Result<Pulled, Fault> {
         let flags = if pull.wait.is_zero() { SUBSCRIPTION } else { SUBSCRIPTION | SUSPEND };
         let (kind, expression) = match pull.filter {
             Filter::All => ("TAG", "*".to_owned()),
@@ -142,28 +164,54 @@ impl Client {
         Ok(Pulled { status, next, min, max, messages })
     }
 
-    /// Has the broker read a predicate, once. A pull with one that it cannot read is answered with every message (by
-    /// 4.9.7 and 5.3.3), so the Java client asks this before too.
+    /// Has the broker read a predicate, once, as the Java client does: a pull with one that it cannot read is answered
+    /// with every message (by 4.9.7 and 5.3.3).
     async fn check(&self, queue: &Queue, group: &str, predicate: &str) -> Result<(), Fault> {
-        if self.checked.lock().is_ok_and(|checked| checked.as_deref() == Some(predicate)) {
+        if self.progress(predicate) != Checked::No {
             return Ok(());
         }
         let subscription = json!({
             "topic": self.qualified(&queue.topic), "subString": predicate, "expressionType": "SQL92",
             "classFilterMode": false, "tagsSet": [], "codeSet": [], "subVersion": 0,
         });
-        let body =
-            json!({ "clientId": "queuewarden", "group": self.qualified(group), "subscriptionData": subscription });
+        let body = json!({
+            "clientId": "queuewarden", "group": self.qualified(group), "subscriptionData": subscription,
+        });
         let mut request = Request::new(CHECK_CLIENT_CONFIG).with("bname", &queue.broker);
         request.body = Some(body.to_string().into());
         let answer = self.connection.invoke(&queue.address, request, self.request_timeout).await?;
         if answer.code() != answers::SUCCESS {
             return Err(refused("check of the filter", queue, &answer));
         }
-        if let Ok(mut checked) = self.checked.lock() {
-            *checked = Some(predicate.to_owned());
-        }
+        self.note(predicate, Checked::ByBroker);
         Ok(())
+    }
+
+    /// A proxy (5.3.3) lets every predicate pass that check. So before the first message is believed, it is asked for
+    /// under a condition that never holds: whoever has it all the same has not read the predicate.
+    async fn prove(&self, queue: &Queue, group: &str, predicate: &str, offset: u64) -> Result<(), Fault> {
+        if self.progress(predicate) == Checked::ByTrial {
+            return Ok(());
+        }
+        let never = Filter::Sql(format!("({predicate}) AND 1 = 2"));
+        let pull = Pull { group, offset, most: 1, wait: Duration::ZERO, filter: &never };
+        if !self.ask(queue, &pull).await?.messages.is_empty() {
+            let text = format!("pull: {queue}: the filter is not a predicate that the broker can read: {predicate}");
+            return Err(Fault::never(FaultKind::Rejected, text));
+        }
+        self.note(predicate, Checked::ByTrial);
+        Ok(())
+    }
+
+    fn progress(&self, predicate: &str) -> Checked {
+        let Ok(checked) = self.checked.lock() else { return Checked::No };
+        checked.as_ref().filter(|(of, _)| of == predicate).map_or(Checked::No, |(_, progress)| *progress)
+    }
+
+    fn note(&self, predicate: &str, progress: Checked) {
+        if let Ok(mut checked) = self.checked.lock() {
+            *checked = Some((predicate.to_owned(), progress));
+        }
     }
 
     /// Position of the first message the queue holds.
@@ -174,6 +222,19 @@ impl Client {
     /// Position behind the last message of the queue.
     pub async fn max_offset(&self, queue: &Queue) -> Result<u64, Fault> {
         self.offset("last offset", self.of_queue(GET_MAX_OFFSET, queue), queue).await
+    }
+
+    /// The positions the queue holds. A 5.x broker with access control wants a right for the two requests above that
+    /// those who read need not have (`Get`); it is asked by a pull of `group` then, whose answer tells them too.
+    pub async fn ends(&self, queue: &Queue, group: &str) -> Result<Range<u64>, Fault> {
+        let asked = async { Ok(self.min_offset(queue).await?..self.max_offset(queue).await?) };
+        match asked.await {
+            Err(fault @ Fault { kind: FaultKind::Credentials, .. }) => {
+                let pull = Pull { group, offset: 0, most: 1, wait: Duration::ZERO, filter: &Filter::All };
+                self.pull(queue, &pull).await.map(|pulled| pulled.min..pulled.max).map_err(|_| fault)
+            }
+            answered => answered,
+        }
     }
 
     /// What the broker answers for a time, which only 5.x promises to be the first message stored then or later.
@@ -210,6 +271,7 @@ impl Client {
 
     /// Tells the broker how far the group is. Only for its tools, and for starts without a state.
     pub async fn commit_offset(&self, queue: &Queue, group: &str, offset: u64) -> Result<(), Fault> {
+        self.introduce(queue, group).await?;
         let mut answer = self.try_commit(queue, group, offset).await?;
         if answer.code() == answers::SUBSCRIPTION_GROUP_NOT_EXIST {
             // Unlike 4.x, a 5.x broker makes no group for this, but it does for a pull.
@@ -220,6 +282,40 @@ impl Client {
             answers::SUCCESS => Ok(()),
             _ => Err(refused("commit of the offset", queue, &answer)),
         }
+    }
+
+    /// Has the broker make the group's retry topic, once: without it the servers' own `consumerProgress` fails (4.9.7)
+    /// or shows nothing unless it is told the topic (5.3.3). Brokers make it when a consumer joins; this one leaves
+    /// again at once, for it takes no part in how other consumers share the queues. A proxy makes none.
+    async fn introduce(&self, queue: &Queue, group: &str) -> Result<(), Fault> {
+        let who = (Arc::clone(&queue.address), group.to_owned());
+        if self.introduced.lock().is_ok_and(|introduced| introduced.contains(&who)) {
+            return Ok(());
+        }
+        let retry = self.route(&format!("{RETRY}{group}")).await?;
+        if !retry.is_some_and(|retry| retry.queues.iter().any(|retry| retry.broker == queue.broker)) {
+            let group = self.qualified(group);
+            let consumer = json!({
+                "groupName": group, "consumeType": "CONSUME_ACTIVELY", "messageModel": "CLUSTERING",
+                "consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET", "subscriptionDataSet": [], "unitMode": false,
+            });
+            let client = format!("queuewarden@{}", std::process::id());
+            let beat = json!({ "clientID": client, "consumerDataSet": [consumer], "producerDataSet": [] });
+            let mut join = Request::new(HEART_BEAT).with("bname", &queue.broker);
+            join.body = Some(beat.to_string().into());
+            let leave = Request::new(UNREGISTER_CLIENT)
+                .with("clientID", client)
+                .with("consumerGroup", group)
+                .with("bname", &queue.broker);
+            for request in [join, leave] {
+                // Refused or not: it is for display only.
+                self.connection.invoke(&queue.address, request, self.request_timeout).await?;
+            }
+        }
+        if let Ok(mut introduced) = self.introduced.lock() {
+            introduced.insert(who);
+        }
+        Ok(())
     }
 
     async fn try_commit(&self, queue: &Queue, group: &str, offset: u64) -> Result<Answer, Fault> {

@@ -98,7 +98,16 @@ impl Connection {
     /// Fails on blank credentials.
     pub(super) fn new(options: &ClientOptions) -> Result<Self, Fault> {
         let mut config = BASE.clone();
+        let mut tls = config.tls_config().clone();
+        // It would take settings from a file of the machine, such as not to check the server.
+        tls.config_file = String::new();
+        config.set_tls_config(tls);
         config.set_use_tls(options.tls);
+        if options.tls {
+            // It leaves the choice of cryptography to the process, which has two and panics without one. An error says
+            // that it was made already.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
         let signer = options.credentials.as_ref().map(signer).transpose()?;
         Ok(Self { config, signer, channel: options.channel, live: Mutex::new(None) })
     }

@@ -144,8 +144,16 @@ async fn requests_carry_namespace_and_the_brokers_name_which_a_proxy_wants() {
     assert_eq!(pulled.messages.iter().filter(|message| message.tags() == Some("TagA")).count(), 1);
     assert_eq!((pulled.status, pulled.next, pulled.min, pulled.max), (PullStatus::Found, 4, 0, 9));
 
-    let requests: Vec<Seen> = seen.try_iter().collect();
-    assert_eq!(requests.iter().map(|request| request.code).collect::<Vec<_>>(), [105, 31, 14, 15, 11]);
+    let mut requests: Vec<Seen> = seen.try_iter().collect();
+    let codes: Vec<_> = requests.iter().map(|request| request.code).collect();
+    assert_eq!(codes, [105, 31, 14, 105, 34, 35, 15, 11]);
+    let group: Vec<Seen> = requests.drain(3..6).collect();
+    assert_eq!((&*group[0].fields["topic"], &*group[2].fields["consumerGroup"]), ("%RETRY%ns%G", "ns%G"));
+    let beat: Value = serde_json::from_slice(&group[1].body).expect("JSON");
+    assert_eq!(
+        (&beat["clientID"], &beat["consumerDataSet"][0]["groupName"]),
+        (&json!(group[2].fields["clientID"]), &json!("ns%G"))
+    );
     assert!(requests.iter().all(|request| request.fields["topic"] == "ns%T"));
     assert!(
         requests[1..].iter().all(|request| request.fields["bname"] == "broker-a" && request.fields["queueId"] == "3")
@@ -251,6 +259,7 @@ async fn an_answer_is_a_fault_with_the_servers_remark_that_says_who_can_mend_it(
         (1, "something else", FaultKind::Service, Mend::Retry),
         (2, "[TIMEOUT_CLEAN_QUEUE]broker busy", FaultKind::Throttled, Mend::Retry),
         (13, "the message is illegal", FaultKind::Poison, Mend::Never),
+        (13, "TopicMessageType validate failed, the expected type is FIFO", FaultKind::Rejected, Mend::Never),
         (14, "service not available now", FaultKind::Service, Mend::Retry),
         (16, "No accessKey is configured", FaultKind::Credentials, Mend::Never),
         (16, "the broker[127.0.0.1] pulling message is forbidden", FaultKind::Service, Mend::Retry),
@@ -296,16 +305,23 @@ async fn a_predicate_is_checked_once_since_a_pull_with_a_broken_one_is_answered_
             Reply::Answer(23, "Encountered \"broken\"", json!({}), Vec::new())
         }
         46 => Reply::Answer(0, "", json!({}), Vec::new()),
-        _ => found(""),
+        _ if request.fields["subscription"].contains("1 = 2") && request.fields["subscription"].contains("a > 1") => {
+            found("")
+        }
+        _ => found(include_str!("vectors/pull-4.9.7.hex")),
     });
     let client = Client::new(&options(address)).expect("valid");
-    let (broken, whole) = (Filter::Sql("broken".into()), Filter::Sql("a > 1".into()));
+    let (broken, unread, whole) =
+        (Filter::Sql("broken".into()), Filter::Sql("b > ".into()), Filter::Sql("a > 1".into()));
     let pull = |filter| Pull { filter, ..poll(Duration::ZERO) };
-    let fault = client.pull(&queue(address), &pull(&broken)).await.expect_err("refused");
-    assert_eq!((fault.kind, fault.mend), (FaultKind::Rejected, Mend::Never), "{fault}");
-    client.pull(&queue(address), &pull(&whole)).await.expect("answered");
-    client.pull(&queue(address), &pull(&whole)).await.expect("answered");
-    assert_eq!(seen.try_iter().map(|request| request.code).collect::<Vec<_>>(), [46, 46, 11, 11]);
+    for (filter, codes) in [(&broken, vec![46]), (&unread, vec![46, 11, 11])] {
+        let fault = client.pull(&queue(address), &pull(filter)).await.expect_err("refused");
+        assert_eq!((fault.kind, fault.mend), (FaultKind::Rejected, Mend::Never), "{fault}");
+        assert_eq!(seen.try_iter().map(|request| request.code).collect::<Vec<_>>(), codes);
+    }
+    assert_eq!(client.pull(&queue(address), &pull(&whole)).await.expect("answered").messages.len(), 4);
+    assert_eq!(client.pull(&queue(address), &pull(&whole)).await.expect("answered").messages.len(), 4);
+    assert_eq!(seen.try_iter().map(|request| request.code).collect::<Vec<_>>(), [46, 11, 11, 11]);
 }
 
 #[tokio::test]
@@ -318,13 +334,58 @@ async fn a_commit_for_a_group_that_the_broker_does_not_know_makes_it_by_a_pull()
                 known.store(true, SeqCst);
                 found("")
             }
+            105 => Reply::Answer(17, "no such topic", json!({}), Vec::new()),
             _ if known.load(SeqCst) => Reply::Answer(0, "", json!({}), Vec::new()),
             _ => Reply::Answer(26, "Group G not exist!", json!({}), Vec::new()),
         }
     });
     let client = Client::new(&options(address)).expect("valid");
     client.commit_offset(&queue(address), "G", 5).await.expect("committed");
-    assert_eq!(seen.try_iter().map(|request| request.code).collect::<Vec<_>>(), [15, 11, 15]);
+    client.commit_offset(&queue(address), "G", 6).await.expect("committed");
+    // 105 to 35: that the broker's tools list the group, which is seen to once.
+    assert_eq!(seen.try_iter().map(|request| request.code).collect::<Vec<_>>(), [105, 34, 35, 15, 11, 15, 15]);
+}
+
+#[tokio::test]
+async fn who_may_read_but_not_ask_for_offsets_finds_the_ends_and_a_time_by_pulls() {
+    let (address, _seen) = serve(|request| match request.code {
+        // The message at every offset was stored at 1700000000456.
+        11 => found(include_str!("vectors/plain.hex")),
+        _ => Reply::Answer(16, "User:u has no permission to access Topic:T", json!({}), Vec::new()),
+    });
+    let client = Client::new(&options(address)).expect("valid");
+    assert_eq!(client.max_offset(&queue(address)).await.expect_err("no right").kind, FaultKind::Credentials);
+    assert_eq!(client.ends(&queue(address), "G").await.expect("answered"), 0..9);
+    for (time, expected) in [(1_700_000_000_456, 0), (1_700_000_000_457, 9)] {
+        assert_eq!(client.offset_at(&queue(address), "G", time).await.expect("found"), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_time_is_found_whatever_a_broker_answers_for_it() {
+    // Offsets 0 to 99, stored at 10, 10, 20, 20, 30, 30, ...
+    for hint in [0, 41, 42, 43, 44, 99, 100, 4711] {
+        let (address, _seen) = serve(move |request| {
+            let number = |name: &str| request.fields[name].parse::<u64>().expect("a number");
+            match request.code {
+                11 => stored_at(10 * (number("queueOffset") / 2 + 1)),
+                30 => offset("100"),
+                31 => offset("0"),
+                _ => offset(&hint.to_string()),
+            }
+        });
+        let client = Client::new(&options(address)).expect("valid");
+        for (time, expected) in [(0, 0), (10, 0), (11, 2), (219, 42), (220, 42), (221, 44), (500, 98), (501, 100)] {
+            let found = client.offset_at(&queue(address), "G", time).await.expect("found");
+            assert_eq!(found, expected, "{time} with {hint}");
+        }
+    }
+}
+
+fn stored_at(time: u64) -> Reply {
+    let Reply::Answer(code, remark, fields, mut body) = found(include_str!("vectors/plain.hex")) else { panic!() };
+    body[56..64].copy_from_slice(&time.to_be_bytes());
+    Reply::Answer(code, remark, fields, body)
 }
 
 #[tokio::test]
