@@ -10,7 +10,7 @@ use super::{
 use crate::{
     connector::{Fate, Sink, SinkContext, Source},
     definition::{At, Diagnostic, Endpoint, MetadataKey, PipelineDefinition, sections},
-    formats::{self, Decoder},
+    formats::{self, Decoder, Encoder},
     model::{Body, Fault, FaultKind, SinkIdentity, SourceIdentity, Token},
 };
 
@@ -158,6 +158,22 @@ fn sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>
         return Ok((blackhole::BlackholeSink::new().identity(), make));
     }
     Err(unknown(endpoint))
+}
+
+/// What writes the bodies or lines of a sink that has a format, and which columns of a row it takes: those that are no
+/// metadata.
+///
+/// # Errors
+/// What the format cannot do with the columns or options. A definition that was checked has none.
+pub fn encoder(endpoint: &Endpoint) -> Result<Option<(Box<dyn Encoder>, Vec<usize>)>, String> {
+    let Some(format) = &endpoint.format else { return Ok(None) };
+    let columns = endpoint.schema.columns.iter().enumerate();
+    let columns = columns.filter(|(_, column)| column.metadata.is_none()).map(|(index, _)| index).collect();
+    let encoder = match rocketmq::is(endpoint) {
+        true => rocketmq::encoder(endpoint)?,
+        false => formats::encoder(format.name, &endpoint.schema, &format.options)?,
+    };
+    Ok(Some((encoder, columns)))
 }
 
 fn filesystem_sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>> {

@@ -12,6 +12,8 @@ use crate::model::nearest;
 
 /// Longest part of a value that a message repeats, in characters.
 const LONGEST_SHOWN: usize = 60;
+/// Most names that a message lists; more are read by nobody.
+const MOST_NAMED: usize = 30;
 
 /// A mapping of a definition that holds options.
 #[derive(Debug, Clone, Copy)]
@@ -195,7 +197,10 @@ pub(super) fn check_keys(section: Section<'_>, keys: &Keys<'_>, report: &mut Rep
         } else {
             let of_columns = keys.columns.map(|table| format!("`{}.COLUMN.OPTION`", table.name));
             let names: Vec<_> = known().map(|name| format!("`{name}`")).chain(of_columns).collect();
-            diagnostic = diagnostic.expected(format!("one of {}", names.join(", ")));
+            diagnostic = match names.len() <= MOST_NAMED {
+                true => diagnostic.expected(format!("one of {}", names.join(", "))),
+                false => diagnostic.help("`queuewarden describe` lists what the connector and the format have"),
+            };
         }
         report.push(diagnostic);
     }

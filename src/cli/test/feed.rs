@@ -11,12 +11,11 @@ use super::{
     outcome::Outcome,
 };
 use crate::{
-    connectors::{NotNull, Plan, REGISTRY, Transport, datagen},
+    connectors::{self, NotNull, Plan, REGISTRY, Transport, datagen},
     definition::{
         Case, Content, Diagnostic, Endpoint, Entry, Input, Located, MetadataKey, PipelineDefinition, Report,
         TestMessage, Value,
     },
-    formats,
     model::{Body, Column, ColumnType, LogicalType, MetaValue, Origin, RowsBuilder, nearest},
 };
 
@@ -227,10 +226,10 @@ pub(super) fn run(
     }
     let rows = rows.finish().and_then(|rows| plan.shape.apply(&rows)).map_err(failed)?;
     let mut refused = NotNull::between(&definition.source.schema, &definition.sink.schema).refused(&rows);
-    if let Some(format) = &definition.sink.format {
-        let bug = |why| Box::new(Diagnostic::error(why));
-        let mut encoder = formats::encoder(format.name, &definition.sink.schema, &format.options).map_err(bug)?;
-        refused.extend(encoder.encode(&rows, &mut Vec::new()));
+    let bug = |why| Box::new(Diagnostic::error(why));
+    if let Some((mut encoder, columns)) = connectors::encoder(&definition.sink).map_err(bug)? {
+        let written = rows.project(&columns).map_err(|error| bug(error.to_string()))?;
+        refused.extend(encoder.encode(&written, &mut Vec::new()));
     }
     let (shown, unshown) = values.of_batch(&rows).map_err(|why| Box::new(Diagnostic::error(why)))?;
     for (at, row) in shown.into_iter().enumerate() {

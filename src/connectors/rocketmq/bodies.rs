@@ -6,7 +6,7 @@ use super::{
     reading::Reading,
 };
 use crate::{
-    definition::{At, Diagnostic, Endpoint, OptionSpec},
+    definition::{At, Diagnostic, Endpoint, OptionSpec, Role},
     formats::{
         self, Decoder, Encoder,
         delimited::{self, Delimiters, DelimitersError, Encoding, LengthCheck, Settings},
@@ -28,8 +28,10 @@ pub(super) fn check(reading: &mut Reading<'_>) {
     if is_delimited(endpoint) {
         settings(reading);
         if let Some(unfit) = delimited::unfit(&endpoint.schema) {
-            let place = endpoint.at(At::Type(&unfit.column));
-            reading.found.push(Diagnostic::error(unfit.to_string()).at(place));
+            let told = Diagnostic::error(unfit.to_string()).at(endpoint.at(At::Type(&unfit.column)));
+            let inherited = "without a `schema` of its own the sink puts every column of the source into the body";
+            let inherits = endpoint.role == Role::Sink && !endpoint.own_schema;
+            reading.found.push(if inherits { told.help(inherited) } else { told });
         }
         return;
     }

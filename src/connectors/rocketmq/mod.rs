@@ -28,7 +28,7 @@ mod topics;
 mod zone;
 
 pub use allocate::{Allocation, Strategy};
-pub use bodies::decoder;
+pub use bodies::{decoder, encoder};
 pub use make::{sink, source};
 pub use sink_options::SinkOptions;
 pub use source_options::{OnLostPosition, SourceOptions};

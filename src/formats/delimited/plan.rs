@@ -88,7 +88,7 @@ impl Plan {
             let unfit = |reason| Unfit { column: column.name.clone(), reason };
             let logical = &column.ty.logical;
             if is_bytes(column) {
-                let reason = format!("{logical} is a whole body, so it is the only column that is read from it");
+                let reason = format!("{logical} is a whole body, which no other column can be a part of");
                 return Err(unfit(reason));
             }
             let kind = kind(logical).ok_or_else(|| unfit(format!("format delimited has no {logical}")))?;

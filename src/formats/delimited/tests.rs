@@ -233,7 +233,7 @@ fn a_column_that_a_line_cannot_hold_is_told() {
     for (columns, reason) in [
         (
             &["a INT", "b VARBINARY"][..],
-            "column b: BYTES is a whole body, so it is the only column that is read from it",
+            "column b: BYTES is a whole body, which no other column can be a part of",
         ),
         (&["a ARRAY<INT>"], "column a: format delimited has no ARRAY<INT>"),
         (&["a INT", "m MAP<STRING, STRING>"], "column m: format delimited has no MAP<STRING, STRING>"),
