@@ -10,11 +10,10 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    client::{Filter, Pull, Queue},
     position::{Ends, Lane},
     queues::{SeenQueues, topic_of},
     reader::QueueReader,
-    service::{Connect, Service},
+    service::Connect,
     source_options::SourceOptions,
     topics::Topics,
 };
@@ -102,7 +101,7 @@ impl LogSource for RocketmqSource {
             if away.contains(&queue.broker) {
                 continue;
             }
-            match commit(&**self.topics.asking.lock().await, &queue, &self.options().group, position).await {
+            match self.topics.asking.lock().await.commit_offset(&queue, &self.options().group, position).await {
                 Ok(()) => {
                     self.told().insert(lane, position);
                 }
@@ -123,7 +122,8 @@ impl LogSource for RocketmqSource {
     async fn ends(&self, lanes: &[LaneId]) -> Result<BTreeMap<LaneId, Range<u64>>, Fault> {
         let mut ends = BTreeMap::new();
         for (lane, queue) in self.topics.last_seen(lanes.iter()).await? {
-            let Ends { first, next } = Ends::of(&**self.topics.asking.lock().await, &queue).await?;
+            let Ends { first, next } =
+                Ends::of(&**self.topics.asking.lock().await, &queue, &self.options().group).await?;
             ends.insert(lane, first..next);
         }
         Ok(ends)
@@ -131,17 +131,5 @@ impl LogSource for RocketmqSource {
 
     fn patience(&self) -> Duration {
         self.options().client.request_timeout
-    }
-}
-
-/// Tells a broker the offset of the group. One of 5.x does not know a group that has never asked it for messages.
-async fn commit(service: &dyn Service, queue: &Queue, group: &str, offset: u64) -> Result<(), Fault> {
-    match service.commit_offset(queue, group, offset).await {
-        Err(fault) if fault.kind == FaultKind::Missing => {
-            let pull = Pull { group, offset, most: 1, wait: Duration::ZERO, filter: &Filter::All };
-            service.pull(queue, &pull).await?;
-            service.commit_offset(queue, group, offset).await
-        }
-        answered => answered,
     }
 }

@@ -151,13 +151,10 @@ impl Client {
         };
         let number = |name| number("pull", queue, &answer, name);
         let (next, min, max) = (number("nextBeginOffset")?, number("minOffset")?, number("maxOffset")?);
-        let mut messages = Vec::new();
-        if status == PullStatus::Found {
-            messages = message::decode_all(answer.into_body())?;
-            if let Filter::Tags(tags) = pull.filter {
-                messages.retain(|message| message.tags().is_some_and(|tag| tags.iter().any(|wanted| wanted == tag)));
-            }
-        }
+        let messages = match status {
+            PullStatus::Found => message::decode_all(answer.into_body())?,
+            _ => Vec::new(),
+        };
         Ok(Pulled { status, next, min, max, messages })
     }
 

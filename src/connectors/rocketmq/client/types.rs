@@ -104,7 +104,7 @@ pub enum Filter {
     /// All.
     #[default]
     All,
-    /// With one of these tags. The broker compares hashes only; what collides is dropped here.
+    /// With one of these tags. The broker compares hashes only, so a message with another tag may be among them.
     Tags(Vec<String>),
     /// For which this SQL92 predicate over tags and properties holds. Brokers refuse it without
     /// `enablePropertyFilter=true`.
@@ -122,14 +122,14 @@ pub struct Pulled {
     pub min: u64,
     /// Position behind its last message.
     pub max: u64,
-    /// Of those looked at, those that are wanted, by position.
+    /// Of those looked at, those that the broker takes for wanted, by position.
     pub messages: Vec<PulledMessage>,
 }
 
 /// How a pull ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PullStatus {
-    /// Messages follow, or all of them were dropped for their tags.
+    /// Messages follow.
     Found,
     /// Nothing behind the offset came within the wait.
     NothingNew,

@@ -140,8 +140,7 @@ async fn requests_carry_namespace_and_the_brokers_name_which_a_proxy_wants() {
     let tags = Filter::Tags(vec!["TagA".into(), "TagC".into()]);
     let pull = Pull { filter: &tags, ..poll(Duration::from_secs(2)) };
     let pulled = client.pull(&queue, &pull).await.expect("answered");
-    // A broker compares hashes of tags; what has another tag is dropped here.
-    assert_eq!(pulled.messages.iter().map(PulledMessage::tags).collect::<Vec<_>>(), [Some("TagA")]);
+    assert_eq!(pulled.messages.len(), 4);
     assert_eq!((pulled.status, pulled.next, pulled.min, pulled.max), (PullStatus::Found, 4, 0, 9));
 
     let requests: Vec<Seen> = seen.try_iter().collect();
