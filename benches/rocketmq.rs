@@ -248,7 +248,8 @@ async fn pull_loop(name_server: &str, topic: &str) {
         let (first, end) = (client.min_offset(&queue).await.unwrap(), client.max_offset(&queue).await.unwrap());
         let mut offset = first;
         loop {
-            let pull = Pull { group: "bench", offset, most: BATCH, wait: Duration::from_secs(10), filter: &Filter::All };
+            let pull =
+                Pull { group: "bench", offset, most: BATCH, wait: Duration::from_secs(10), filter: &Filter::All };
             let pulled = client.pull(&queue, &pull).await.unwrap();
             offset = if pulled.next >= end { first } else { pulled.next };
             let bytes: usize = pulled.messages.iter().map(|message| message.body.size()).sum();
@@ -266,8 +267,7 @@ async fn send_loop(name_server: &str, topic: &str) {
     side_by_side(queues, async |queue, count| {
         let client = client(name_server);
         loop {
-            let messages: Vec<_> =
-                (0..BATCH).map(|_| Outgoing { body: body.clone(), ..Outgoing::default() }).collect();
+            let messages: Vec<_> = (0..BATCH).map(|_| Outgoing { body: body.clone(), ..Outgoing::default() }).collect();
             client.send(&queue, "bench", &messages).await.unwrap();
             count(messages.len() as u64);
         }

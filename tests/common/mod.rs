@@ -5,8 +5,8 @@
 
 pub mod letters;
 pub mod numbers;
-pub mod rows;
 pub mod rocketmq;
+pub mod rows;
 
 use std::{
     fs::{self, File},

@@ -610,7 +610,9 @@ fn a_sink_is_what_its_options_say() {
         ),
         (
             sink_of(&["rocketmq.sink.tag: x"], "id: BIGINT, body: BYTES"),
-            &["1:1: error: column body: BYTES is a whole body, which no other column can be a part of; without a `schema` of its own the sink puts every column of the source into the body"],
+            &[
+                "1:1: error: column body: BYTES is a whole body, which no other column can be a part of; without a `schema` of its own the sink puts every column of the source into the body",
+            ],
         ),
         (sink_of(&["format: json"], "id: BIGINT, body: BYTES"), &[]),
         (
@@ -699,7 +701,9 @@ fn mq_takes_what_its_page_has_and_tells_what_is_gone() {
         (mq(&["instanceId: x"]), &["7:3: error: `sink` has no option `instanceId`; did you mean `instanceID`?"]),
         (
             mq(&["tag: x"]).replace("name: STRING", "body: BYTES"),
-            &["1:1: error: column body: BYTES is a whole body, which no other column can be a part of; without a `schema` of its own the sink puts every column of the source into the body"],
+            &[
+                "1:1: error: column body: BYTES is a whole body, which no other column can be a part of; without a `schema` of its own the sink puts every column of the source into the body",
+            ],
         ),
         (
             mq(&[]).replace("sink:", "source:").replace("source: {", "sink: {").replace("datagen", "print"),

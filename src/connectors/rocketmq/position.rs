@@ -1,6 +1,6 @@
 //! Where a queue is read from, and what becomes of a position that is not in it.
 
-use std::time::Duration;
+use std::{ops::Range, time::Duration};
 
 use super::{
     client::Queue, options::ON_LOST_POSITION, service::Service, source_options::OnLostPosition, startup::Startup,
@@ -24,9 +24,9 @@ pub struct Ends {
 
 impl Ends {
     /// Asks the broker.
-    pub async fn of(service: &dyn Service, queue: &Queue) -> Result<Self, Fault> {
-        let first = service.min_offset(queue).await?;
-        Ok(Self { first, next: service.max_offset(queue).await?.max(first) })
+    pub async fn of(service: &dyn Service, queue: &Queue, group: &str) -> Result<Self, Fault> {
+        let Range { start: first, end } = service.ends(queue, group).await?;
+        Ok(Self { first, next: end.max(first) })
     }
 
     fn clamp(self, offset: u64) -> u64 {
@@ -46,7 +46,7 @@ impl Lane<'_> {
     /// Where it is read from.
     pub async fn start(self, service: &dyn Service, start: Start) -> Result<u64, Fault> {
         let (queue, options) = (self.queue, &self.topics.options);
-        let ends = Ends::of(service, queue).await?;
+        let ends = Ends::of(service, queue, &options.group).await?;
         let recorded = match start {
             Start::Resume(position) => Some(position),
             Start::Added => service.group_offset(queue, &options.group).await?,

@@ -98,7 +98,7 @@ impl QueueReader {
 
     /// The queue does not hold the position (any more): where it is read on.
     async fn moved(&self, state: &State) -> Result<u64, Fault> {
-        let ends = Ends::of(&*self.service, &state.queue).await?;
+        let ends = Ends::of(&*self.service, &state.queue, &self.topics.options.group).await?;
         let position = self.lane(state).place(state.next, ends)?;
         if position < state.next {
             let text = format!("it is read on from {position}, before {}", state.next);
@@ -119,7 +119,7 @@ impl QueueReader {
         if read_on <= state.next {
             return Ok(());
         }
-        let ends = Ends::of(&*self.service, &state.queue).await?;
+        let ends = Ends::of(&*self.service, &state.queue, &self.topics.options.group).await?;
         if state.next < ends.first {
             self.lane(state).place(state.next, ends)?;
         } else {

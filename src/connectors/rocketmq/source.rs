@@ -126,7 +126,8 @@ impl LogSource for RocketmqSource {
     async fn ends(&self, lanes: &[LaneId]) -> Result<BTreeMap<LaneId, Range<u64>>, Fault> {
         let mut ends = BTreeMap::new();
         for (lane, queue) in self.topics.last_seen(lanes.iter()).await? {
-            let Ends { first, next } = Ends::of(&*self.topics.asking.lock().await.service, &queue).await?;
+            let Ends { first, next } =
+                Ends::of(&*self.topics.asking.lock().await.service, &queue, &self.options().group).await?;
             ends.insert(lane, first..next);
         }
         Ok(ends)

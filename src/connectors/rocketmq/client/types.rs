@@ -122,7 +122,7 @@ pub struct Pulled {
     pub min: u64,
     /// Position behind its last message.
     pub max: u64,
-    /// Of those looked at, those that are wanted, by position.
+    /// Of those looked at, those that the broker takes for wanted, by position.
     pub messages: Vec<PulledMessage>,
 }
 
