@@ -6,7 +6,7 @@
 mod common;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -98,7 +98,10 @@ fn run(servers: &Servers, place: &mut Place, topic: &str) {
 fn assert_each_is_written_once(place: &Place, stored: &[Received]) {
     let mut found: BTreeMap<(u64, u64), Value> = BTreeMap::new();
     let mut twice = Vec::new();
-    for row in rows(&place.path("out")) {
+    let mut ids = BTreeSet::new();
+    for mut row in rows(&place.path("out")) {
+        let id = row["msg-id"].take();
+        assert!(ids.insert(id.as_str().expect("an id").to_owned()), "{id} is another message's too");
         let lies = (row["queue-id"].as_u64().expect("a queue"), row["queue-offset"].as_u64().expect("an offset"));
         if found.insert(lies, row).is_some() {
             twice.push(lies);

@@ -90,7 +90,7 @@ fn a_broker_that_restarts_is_read_on(servers: &Servers, endpoint: String, topic:
     let after = numbered("then", 100, 4);
     servers.send(topic, &after);
     writes(&place, "p", &supervisor, &texts(before.iter().chain(&after)));
-    println!("{:?}: read on {:.1?} after the broker was back", servers.generation, begun.elapsed());
+    println!("{topic}: read on {:.1?} after the broker was back", begun.elapsed());
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}\n{}", begun.elapsed(), supervisor.log());
     supervisor.wait_for_state("p", "running");
     assert_eq!(supervisor.pipeline("p").unwrap()["generation"], 1, "{}", supervisor.log());

@@ -78,7 +78,8 @@ impl Servers {
     }
 }
 
-/// The row that a message stands for, without the broker's own properties.
+/// The row that a message stands for, of its properties these. Its id is null: of a message that was sent in a batch
+/// to 5.x the Java client shows the id of the whole batch.
 pub fn row(message: &Received, properties: &[&str]) -> Value {
     let properties: BTreeMap<_, _> =
         properties.iter().filter_map(|name| Some((name, message.properties.get(*name)?))).collect();
@@ -86,7 +87,7 @@ pub fn row(message: &Received, properties: &[&str]) -> Value {
         "body": message.text(),
         "queue-id": message.queue,
         "queue-offset": message.offset,
-        "msg-id": message.id,
+        "msg-id": null,
         "keys": message.keys.as_deref().unwrap_or_default(),
         "tags": message.tags.as_deref().unwrap_or_default(),
         "properties": properties,
