@@ -160,12 +160,14 @@ fn sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>
     Err(unknown(endpoint))
 }
 
-/// What writes the bodies or lines of a sink that has a format, and which columns of a row it takes: those that are no
-/// metadata.
+/// What writes the bodies or lines of a sink, and which columns of a row it takes: those that are no metadata.
+pub type Writes = (Box<dyn Encoder>, Vec<usize>);
+
+/// That of a sink that has a format.
 ///
 /// # Errors
 /// What the format cannot do with the columns or options. A definition that was checked has none.
-pub fn encoder(endpoint: &Endpoint) -> Result<Option<(Box<dyn Encoder>, Vec<usize>)>, String> {
+pub fn encoder(endpoint: &Endpoint) -> Result<Option<Writes>, String> {
     let Some(format) = &endpoint.format else { return Ok(None) };
     let columns = endpoint.schema.columns.iter().enumerate();
     let columns = columns.filter(|(_, column)| column.metadata.is_none()).map(|(index, _)| index).collect();
