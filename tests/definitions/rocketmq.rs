@@ -650,6 +650,20 @@ fn a_sink_is_what_its_options_say() {
 }
 
 #[test]
+fn keys_and_tags_stand_beside_the_one_column_of_format_raw_in_a_sink() {
+    let schema = "schema: { body: STRING, k: STRING METADATA FROM 'keys', t: STRING METADATA FROM 'tags' }";
+    let text = sink_of(&["format: raw", schema], "body: STRING, k: STRING, t: STRING");
+    assert_eq!(told(&text), [""; 0]);
+    read_sink(&text);
+    let two = sink_of(&["format: raw"], "id: BIGINT, name: STRING");
+    assert!(
+        told(&two).iter().any(|line| line.contains("format raw has exactly one column, not 2")),
+        "{:?}",
+        told(&two)
+    );
+}
+
+#[test]
 fn mq_takes_what_its_page_has_and_tells_what_is_gone() {
     let text = mq(&[
         "producerGroup: g",

@@ -50,18 +50,28 @@ impl Lane<'_> {
         let recorded = match start {
             Start::Resume(position) => Some(position),
             Start::Added => service.group_offset(queue, &options.group).await?,
-            Start::First => match options.startup {
-                Startup::Earliest => None,
-                Startup::Latest => return Ok(ends.next),
-                Startup::Timestamp(at_ms) => {
-                    return Ok(ends.clamp(service.offset_at(queue, &options.group, at_ms).await?));
-                }
-                // One number for all queues: it need not be in each of them.
-                Startup::Specific(offset) => return Ok(ends.clamp(offset)),
-                Startup::GroupOffsets => service.group_offset(queue, &options.group).await?,
-            },
+            Start::First => {
+                // New to this process, but another one may have read it: by the options, what that one left would be
+                // skipped, or all it has read would be read again.
+                let group = options.allocation.is_shared() || options.startup == Startup::GroupOffsets;
+                let recorded = if group { service.group_offset(queue, &options.group).await? } else { None };
+                let Some(recorded) = recorded else { return self.first_start(service, ends).await };
+                Some(recorded)
+            }
         };
         recorded.map_or(Ok(ends.first), |position| self.place(position, ends))
+    }
+
+    /// Where the options say that a queue is read from of which nothing is known.
+    async fn first_start(self, service: &dyn Service, ends: Ends) -> Result<u64, Fault> {
+        let options = &self.topics.options;
+        Ok(match options.startup {
+            Startup::Earliest | Startup::GroupOffsets => ends.first,
+            Startup::Latest => ends.next,
+            Startup::Timestamp(at_ms) => ends.clamp(service.offset_at(self.queue, &options.group, at_ms).await?),
+            // One number for all queues: it need not be in each of them.
+            Startup::Specific(offset) => ends.clamp(offset),
+        })
     }
 
     /// The position itself if the queue holds it, or where `on_lost_position` says to go on.

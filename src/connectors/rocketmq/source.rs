@@ -66,6 +66,8 @@ impl LogSource for RocketmqSource {
             let start = match known.get(&lane) {
                 Some(position) => Start::Resume(*position),
                 None if topic_of(&lane).is_some_and(|topic| read_before.contains(topic)) => Start::Added,
+                // All queues so far may be other processes'.
+                None if self.options().allocation.is_shared() && self.topics.seen.was_added(&lane) => Start::Added,
                 None => Start::First,
             };
             if owned { answer.owned.push((lane, start)) } else { answer.others.push(lane) }
