@@ -21,6 +21,7 @@ use std::{
 
 use bytes::Bytes;
 use cheetah_string::CheetahString;
+use futures_util::future::BoxFuture;
 use rocketmq_client_rust::{
     AclClientRPCHook, ClientConfig, ClientError, ClientInstanceHandle, ClientRpcHook, ClientRuntime,
     ClientRuntimeConfig, SessionCredentials, TelemetryHandle,
@@ -118,7 +119,8 @@ impl Connection {
         let millis = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         let command = self.command(request);
         let address = CheetahString::from_slice(address);
-        let call = live.handle.invoke_remoting(&address, command, millis);
+        // Boxed: the crate's futures are deeply nested, and everything that waits for one would be compiled around it.
+        let call: BoxFuture<'_, _> = Box::pin(live.handle.invoke_remoting(&address, command, millis));
         let fault = tokio::select! {
             biased;
             answer = call => match answer {
@@ -220,7 +222,8 @@ impl Live {
         // The number keeps apart clients of one runtime, and this is the only one of its own.
         let handle = ClientInstanceHandle::get_or_create(&runtime, 0, config, signer)?;
         let live = Self { known: std::sync::Mutex::default(), handle, runtime, context };
-        live.handle.start().await?;
+        let start: BoxFuture<'_, _> = Box::pin(live.handle.start());
+        start.await?;
         Ok(live)
     }
 
