@@ -273,10 +273,12 @@ fn two_processes_share_a_topic(servers: &Servers, strategy: &str) {
     assert_eq!(servers.lag(&topic, &topic), [0; 8]);
 }
 
+type Promise = fn(&Servers);
+
 /// The promises in one test for each generation: a restart of the broker would be felt by the others.
 fn promises(servers: &Servers) {
     let timed = |what: &str, begun: Instant| println!("{:?}: {what}: {:.1?}", servers.generation, begun.elapsed());
-    let each: [(&str, fn(&Servers)); 6] = [
+    let each: [(&str, Promise); 6] = [
         ("added queue", a_queue_that_is_added_is_read_from_its_beginning),
         ("latest", latest_is_resolved_once),
         ("stop", a_time_to_stop_finishes_the_pipeline),
