@@ -137,11 +137,16 @@ public final class Driver {
 
     /** Creates the topic, or changes how many queues it has; answers when the name server's route says so. */
     private Object createTopic(String topic, int queues) throws Exception {
-        for (String address : masters().values()) {
-            admin.createAndUpdateTopicConfig(address, new TopicConfig(topic, queues, queues, 6));
-        }
-        for (long end = System.currentTimeMillis() + 60_000;;) {
+        long again = 0;
+        for (long end = System.currentTimeMillis() + 90_000;;) {
             try {
+                // A broker under load may lose the news on their way to the name server: it is told once more then.
+                if (System.currentTimeMillis() > again) {
+                    for (String address : masters().values()) {
+                        admin.createAndUpdateTopicConfig(address, new TopicConfig(topic, queues, queues, 6));
+                    }
+                    again = System.currentTimeMillis() + 5_000;
+                }
                 var known = admin.examineTopicRouteInfo(topic).getQueueDatas();
                 if (!known.isEmpty() && known.stream().allMatch(data -> data.getReadQueueNums() == queues)) {
                     return queues;
