@@ -162,12 +162,19 @@ fn sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>
     Err(unknown(endpoint))
 }
 
-/// What writes the bodies or lines of a sink that has a format, and which columns of a row it takes: those that are no
-/// metadata.
+/// What writes the bodies or lines of a sink.
+pub struct Written {
+    /// Writes them.
+    pub encoder: Box<dyn Encoder>,
+    /// The columns of a row that it takes, by index: those that are no metadata.
+    pub columns: Vec<usize>,
+}
+
+/// What writes the bodies or lines of a sink; `None`: it has no format.
 ///
 /// # Errors
 /// What the format cannot do with the columns or options. A definition that was checked has none.
-pub fn encoder(endpoint: &Endpoint) -> Result<Option<(Box<dyn Encoder>, Vec<usize>)>, String> {
+pub fn written(endpoint: &Endpoint) -> Result<Option<Written>, String> {
     let Some(format) = &endpoint.format else { return Ok(None) };
     let columns = endpoint.schema.columns.iter().enumerate();
     let columns = columns.filter(|(_, column)| column.metadata.is_none()).map(|(index, _)| index).collect();
@@ -175,7 +182,7 @@ pub fn encoder(endpoint: &Endpoint) -> Result<Option<(Box<dyn Encoder>, Vec<usiz
         true => rocketmq::encoder(endpoint)?,
         false => formats::encoder(format.name, &endpoint.schema, &format.options)?,
     };
-    Ok(Some((encoder, columns)))
+    Ok(Some(Written { encoder, columns }))
 }
 
 fn filesystem_sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>> {
