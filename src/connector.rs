@@ -93,10 +93,11 @@ pub trait LogSource: Send + Sync {
     /// and its reader if it has one.
     async fn lanes(&self, known: &BTreeMap<LaneId, u64>) -> Result<Lanes, Fault>;
 
-    /// How often [`LogSource::lanes`] is asked again. `None`: what the first answer lists is all there is.
+    /// How often [`LogSource::lanes`] is asked again. `None`: what the first answer lists is all there is, so it must be
+    /// complete; a known lane that is away for a while is a fault then.
     ///
-    /// Either way a source is at its end, and its pipeline finished for good, once there is a lane, each of them has said
-    /// that it is at its end, and none that is known is missing among them.
+    /// A source is at its end, and its pipeline finished for good, once each of its lanes has said that it is at its end
+    /// (and there is one). While it is asked again for lanes, none that is known may be away then.
     fn discovery_interval(&self) -> Option<Duration> {
         None
     }

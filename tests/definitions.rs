@@ -250,17 +250,13 @@ fn a_path_that_no_folder_of_this_machine_has_is_refused() {
 fn what_there_is_not_yet_is_refused_with_what_there_is() {
     assert_eq!(
         told_with("connector: mns", "connector: cmq"),
-        [
-            "3:14: error: there is no connector `cmq`; expected the name of a source: `mns`, `rocketmq4`, `rocketmq5`, \
-             `datagen`"
-        ]
+        ["3:14: error: there is no connector `cmq`; expected the name of a source: `mns`, `rocketmq4`, `rocketmq5`, \
+             `datagen`"]
     );
     assert_eq!(
         told_with("connector: mns", "connector: nms"),
-        [
-            "3:14: error: there is no connector `nms`; expected the name of a source: `mns`, `rocketmq4`, `rocketmq5`, \
-             `datagen`; did you mean `mns`?"
-        ]
+        ["3:14: error: there is no connector `nms`; expected the name of a source: `mns`, `rocketmq4`, `rocketmq5`, \
+             `datagen`; did you mean `mns`?"]
     );
     let orc = "error: there is no format `orc`; expected the name of a format: `json`, `csv`, `raw`";
     assert_eq!(told_with("format: json\n  messageType", "format: orc\n  messageType"), [format!("9:11: {orc}")]);

@@ -5,7 +5,11 @@
 
 mod common;
 
-use common::{EmulatorProcess, Place, Process, SOON, assert_exactly_once, traffic, traffic_definition, until};
+use common::{
+    EmulatorProcess, Place, Process, SOON, assert_exactly_once,
+    rows::{assert_each_once_and_in_order, definition, rows},
+    traffic, traffic_definition, until,
+};
 
 /// In the order in which a checkpoint passes them.
 const PLACES: [&str; 18] = [
@@ -41,6 +45,41 @@ fn killed_at_every_place_of_a_checkpoint_nothing_is_lost_and_nothing_repeated() 
 #[test]
 fn killed_between_the_files_of_one_checkpoint_nothing_is_lost_and_nothing_repeated() {
     killed_at(&PLACES_OF_SEVERAL_FILES, "  sink.rolling-policy.file-size: 1kb\ncheckpoint: { interval: 200ms }");
+}
+
+/// In the order in which rows pass them that come from a lane with a position.
+const PLACES_OF_A_LANE: [&str; 7] = [
+    "enumerator.begun",
+    "reader.poll",
+    "reader.polled",
+    "sink.after_prepare",
+    "checkpoint.before_store",
+    "checkpoint.after_store",
+    "checkpoint.before_acknowledge",
+];
+
+#[test]
+fn killed_at_every_place_that_rows_of_a_lane_pass_none_is_lost_and_none_repeated() {
+    const ROWS: u64 = 40_000;
+    let mut place = Place::new();
+    let out = place.path("out");
+    place.define("p", &definition(ROWS, 20_000, &out));
+    let mut killed = 0;
+    for (times, at) in (1..=2).flat_map(|times| PLACES_OF_A_LANE.iter().map(move |at| (times, *at))) {
+        let mut command = place.run_command();
+        command.arg("--exit-when-finished").env("QUEUEWARDEN_KILL_AT", format!("{at}={times}"));
+        let status = Process(command.spawn().expect("it starts")).wait(SOON * 2);
+        // A lane begins once; where that was recorded it does not begin again.
+        killed += u32::from(status.code().is_none());
+        if times == 1 && rows(&out).len() < ROWS as usize {
+            assert_eq!(status.code(), None, "{at}: it ended by a signal");
+        }
+    }
+    assert!(killed >= 7, "killed {killed} times");
+    let mut command = place.run_command();
+    let status = Process(command.arg("--exit-when-finished").spawn().expect("it starts")).wait(SOON * 2);
+    assert_eq!(status.code(), Some(0));
+    assert_each_once_and_in_order(&out, ROWS);
 }
 
 /// Kills at each place, the first and the second time it is reached. `rest`: the end of the sink's section, and what

@@ -11,6 +11,7 @@ use std::{fs, path::Path};
 use common::{
     EmulatorProcess, Place, SOON, Supervisor,
     numbers::{bodies, numbers, one_to, send},
+    rows::{assert_each_once_and_in_order, definition},
     until,
 };
 use serde_json::Value;
@@ -98,6 +99,47 @@ fn of_the_poller_in_a_call_in_what_follows_it_and_in_a_handler() {
     survives("poller.poll", 2, "poller");
     survives("poller.polled", 2, "poller");
     survives("poller.acknowledge", 1, "poller");
+}
+
+/// As [`survives`], where the rows come from a lane with a position.
+fn survives_of_a_lane(at: &str, passed: u32, actor: &str, says: &str) {
+    const ROWS: u64 = 4_000;
+    let mut place = Place::new();
+    let (bad, good) = (place.path("bad-out"), place.path("good-out"));
+    place.define("bad", &definition(ROWS, 4_000, &bad).replace("interval: 50ms", "interval: 100ms"));
+    place.define("good", &definition(ROWS, 4_000, &good));
+    let mut command = place.run_command();
+    command.args(["--threads", "1"]).env("QUEUEWARDEN_FAIL_PIPELINE", "bad");
+    let before = if passed == 0 { String::new() } else { format!("{passed}*off->") };
+    command.env("FAILPOINTS", format!("{at}={before}1*panic(on purpose)->off"));
+    let mut supervisor = place.started(command);
+    let status = supervisor.wait_for_state("bad", "finished");
+    let reason = status["last_error"].as_str().unwrap_or_default();
+    assert_eq!(reason, format!("{actor}: {says} panicked: on purpose"), "{at}");
+    assert_eq!(status["restarts"], 1, "{at}: {status}");
+    let neighbour = supervisor.wait_for_state("good", "finished");
+    assert_eq!((&neighbour["generation"], &neighbour["last_error"]), (&Value::from(1), &Value::Null), "{at}");
+    assert_eq!(supervisor.stop(), 0, "{at}");
+    assert_each_once_and_in_order(&bad, ROWS);
+    assert_each_once_and_in_order(&good, ROWS);
+
+    let told = panics(&supervisor);
+    assert_eq!(told.len(), 1, "{at}: {told:?}");
+    assert_eq!((&told[0]["pipeline"], &told[0]["actor"]), (&Value::from("bad"), &Value::from(actor)), "{told:?}");
+    if actor == "reader" {
+        assert_eq!(told[0]["lane"], "rows", "{told:?}");
+    }
+}
+
+#[test]
+fn of_a_reader_in_a_call_and_in_what_follows_it_with_its_lane() {
+    survives_of_a_lane("reader.poll", 2, "reader", "reader of lane rows");
+    survives_of_a_lane("reader.polled", 2, "reader", "reader of lane rows");
+}
+
+#[test]
+fn of_the_enumerator_with_a_lane_begun_that_is_not_recorded() {
+    survives_of_a_lane("enumerator.begun", 0, "enumerator", "enumerator");
 }
 
 #[test]

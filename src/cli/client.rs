@@ -80,6 +80,15 @@ pub struct PipelineView {
     pub last_checkpoint: Option<CheckpointView>,
     pub counts: Option<CountsView>,
     pub source: Option<String>,
+    pub lanes: Option<Vec<LaneView>>,
+}
+
+/// A lane of a pipeline that reads by position, and the position its last checkpoint holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct LaneView {
+    pub lane: String,
+    pub position: u64,
 }
 
 /// See [`PipelineView`].
@@ -117,13 +126,13 @@ impl Client {
             Ok(Some(holder)) => Ok(holder),
             Ok(None) => {
                 let reason = format!("no supervisor is running on {}", self.state.display());
-                Err(Refused::new(Exit::NoSupervisor, reason))
+                Err(Refused::new(Exit::Unavailable, reason))
             }
             Err(HolderError::Io(path, error)) => {
                 Err(Refused::new(Exit::System, format!("cannot read {}: {error}", path.display())))
             }
             Err(error @ HolderError::NoDirectory(_)) => Err(Refused::new(Exit::NoInput, error.to_string())),
-            Err(error @ HolderError::OutOfSight(..)) => Err(Refused::new(Exit::NoSupervisor, error.to_string())),
+            Err(error @ HolderError::OutOfSight(..)) => Err(Refused::new(Exit::Unavailable, error.to_string())),
         }
     }
 
@@ -151,7 +160,7 @@ impl Client {
     /// No supervisor runs there, it does not answer, or it answers with an error.
     pub async fn text(&self, path: &str) -> Result<String, Refused> {
         let holder = self.holder()?;
-        let passing = |reason: String| Refused { exit: Exit::NoSupervisor, reason, passing: true };
+        let passing = |reason: String| Refused { exit: Exit::Unavailable, reason, passing: true };
         let Some(address) = &holder.address else {
             return Err(passing(format!("{holder} is starting or ending: it does not serve HTTP")));
         };

@@ -18,8 +18,9 @@ pub enum Exit {
     StoreUnreadable = 65,
     /// What is named is not there: a path, a definition in it, a pipeline's state (EX_NOINPUT).
     NoInput = 66,
-    /// No supervisor runs on the state directory, or none that can be reached from here (EX_UNAVAILABLE).
-    NoSupervisor = 69,
+    /// No supervisor runs on the state directory, or none that can be reached from here; or a queue service that was
+    /// asked does not answer (EX_UNAVAILABLE).
+    Unavailable = 69,
     /// Too many threads are blocked at once, or what supervises the pipelines panicked (EX_SOFTWARE).
     Software = 70,
     /// The address to listen on cannot be bound, or another thing the system denies (EX_OSERR).
@@ -49,7 +50,7 @@ Exit codes:
    64  the command line cannot be understood
    65  the state store cannot be read, or a file to replay
    66  what is named is not there: a path, a definition in it, a pipeline, or its state
-   69  no supervisor is running on the state directory, or it cannot be reached
+   69  no supervisor is running on the state directory, or it cannot be reached; `lag`: nor can the service
    70  too many threads are blocked at once, or the supervisor itself failed
    71  an address cannot be bound, or another thing the system denies
    73  `state` refused a change: output is pending, or the new name is taken; `init`: the file is there

@@ -10,7 +10,9 @@ pub mod emulator;
 mod exit;
 #[cfg(feature = "failpoints")]
 mod failpoints;
+mod find;
 mod init;
+mod lag;
 mod reload;
 mod replay;
 mod restart;
@@ -73,6 +75,8 @@ enum Verb {
     Init(init::InitArgs),
     /// Run the tests beside definitions: given messages, the rows they should become. Opens no source and no sink.
     Test(test::TestArgs),
+    /// Show how far behind each queue of a pipeline is that reads by position, such as RocketMQ's.
+    Lag(lag::Args),
     /// Send dead letters through a pipeline again, while no supervisor runs.
     Replay(replay::Args),
     /// Look at, forget or rename what pipelines have stored, while no supervisor runs.
@@ -121,6 +125,7 @@ pub fn main() -> Exit {
         Verb::Describe(args) => uncaught(signals, || describe::run(&args)),
         Verb::Init(args) => uncaught(signals, || init::run(&args)),
         Verb::Test(args) => uncaught(signals, || test::run(&args)),
+        Verb::Lag(args) => uncaught(signals, || lag::run(&args)),
         Verb::Replay(args) => uncaught(signals, || replay::run(&args)),
         Verb::State(verb) => uncaught(signals, || state::run(verb)),
     }

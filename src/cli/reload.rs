@@ -66,7 +66,7 @@ async fn reload(args: &Args) -> Result<Exit, Refused> {
                 let reason = format!(
                     "process {process} ended before the reload was done; the one that is there now has read the definitions at its start"
                 );
-                return Err(Refused::new(Exit::NoSupervisor, reason));
+                return Err(Refused::new(Exit::Unavailable, reason));
             }
             Some(report) if report.is_of(before, asked) => return tell(&report),
             _ if Instant::now() >= until => {

@@ -4,15 +4,14 @@ use std::{fmt::Write, path::PathBuf, sync::Arc, time::Duration};
 
 use super::{
     Exit,
-    check::{check_secrets_dir, style_of_stderr},
+    find::find,
     run::{exit_of, leave},
-    told::{say, show},
+    told::say,
     with_causes,
 };
 use crate::{
-    connectors::{self, Plan, replay},
-    definition::{Environment, OnError, PipelineDefinition, discover},
-    model::nearest,
+    connectors::{Plan, replay},
+    definition::OnError,
     state::{OpenError, StateDir, Stopped as StoppedState, Store},
     supervisor::{self, Hangs, Member, PipelineStatus, Settings, State, Stopped, Supervision},
     telemetry::Metrics,
@@ -68,7 +67,8 @@ struct Prepared {
 
 /// `None`: there is nothing to be done.
 fn prepare(args: &Args) -> Result<Option<Prepared>, Refusal> {
-    let (definition, plan) = find_pipeline(args)?;
+    let (definition, plan) = find(&args.to, "--to: ", &args.pipelines, args.secrets_dir.as_deref())
+        .map_err(|refused| Refusal(refused.exit, refused.reason))?;
     let found = replay::find(&args.paths).map_err(|why| Refusal(Exit::NoInput, why))?;
     for (path, why) in &found.left_out {
         tell!("warning: {} is left out: {why}", path.display());
@@ -92,29 +92,6 @@ fn prepare(args: &Args) -> Result<Option<Prepared>, Refusal> {
 
 fn is_of(pipeline: &str, to: &str) -> bool {
     pipeline == to || pipeline.strip_suffix(".replay") == Some(to)
-}
-
-fn find_pipeline(args: &Args) -> Result<(PipelineDefinition, Plan), Refusal> {
-    let missing = |text: String| Refusal(Exit::NoInput, text);
-    check_secrets_dir(args.secrets_dir.as_deref()).map_err(missing)?;
-    if !args.pipelines.is_dir() {
-        return Err(missing(format!("--pipelines {}: not a folder", args.pipelines.display())));
-    }
-    let files = discover(std::slice::from_ref(&args.pipelines)).files;
-    let mut all = connectors::load(&files, &Environment::of_process(args.secrets_dir.clone()));
-    let Some(at) = all.iter().position(|one| one.name.as_str() == args.to) else {
-        let near = nearest(&args.to, all.iter().map(|one| one.name.as_str()));
-        let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        return Err(missing(format!("--to: there is no pipeline `{}` in {}{near}", args.to, args.pipelines.display())));
-    };
-    let one = all.swap_remove(at);
-    match one.read.definition.clone().zip(one.plan) {
-        Some(found) => Ok(found),
-        None => {
-            show(&one.read.report.render(style_of_stderr()));
-            Err(Refusal(Exit::Definition, format!("the definition of `{}` is not valid", args.to)))
-        }
-    }
 }
 
 /// A state that knows none of these pipelines is another supervisor's: it does not know what has been replayed.

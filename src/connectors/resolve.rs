@@ -70,8 +70,7 @@ fn source(endpoint: &Endpoint, batch_rows: usize) -> Result<(SourceIdentity, Mak
         return Ok((make().identity(), Arc::new(move || Ok(make()))));
     }
     if rocketmq::is(endpoint) {
-        let (identity, make) = rocketmq::source(endpoint).map_err(first)?;
-        return Ok((identity, Arc::new(move || make().map(Source::Log))));
+        return rocketmq::source(endpoint).map_err(first);
     }
     if endpoint.connector != mns::TABLE.name {
         return Err(unknown(endpoint));
@@ -152,8 +151,7 @@ fn sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>
         return Ok((identity, Arc::new(move |_| Ok(Box::new(print::PrintSink::new(&options)) as Box<dyn Sink>))));
     }
     if rocketmq::is(endpoint) {
-        let (identity, make) = rocketmq::sink(endpoint).map_err(first)?;
-        return Ok((identity, Arc::new(move |_| make())));
+        return rocketmq::sink(endpoint).map_err(first);
     }
     if name == blackhole::TABLE.name {
         let make: MakeSink = Arc::new(|_| Ok(Box::new(blackhole::BlackholeSink::new()) as Box<dyn Sink>));
@@ -162,19 +160,14 @@ fn sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>
     Err(unknown(endpoint))
 }
 
-/// What writes the bodies or lines of a sink.
-pub struct Written {
-    /// Writes them.
-    pub encoder: Box<dyn Encoder>,
-    /// The columns of a row that it takes, by index: those that are no metadata.
-    pub columns: Vec<usize>,
-}
+/// What writes the bodies or lines of a sink, and which columns of a row it takes: those that are no metadata.
+pub type Writes = (Box<dyn Encoder>, Vec<usize>);
 
-/// What writes the bodies or lines of a sink; `None`: it has no format.
+/// That of a sink that has a format.
 ///
 /// # Errors
 /// What the format cannot do with the columns or options. A definition that was checked has none.
-pub fn written(endpoint: &Endpoint) -> Result<Option<Written>, String> {
+pub fn encoder(endpoint: &Endpoint) -> Result<Option<Writes>, String> {
     let Some(format) = &endpoint.format else { return Ok(None) };
     let columns = endpoint.schema.columns.iter().enumerate();
     let columns = columns.filter(|(_, column)| column.metadata.is_none()).map(|(index, _)| index).collect();
@@ -182,7 +175,7 @@ pub fn written(endpoint: &Endpoint) -> Result<Option<Written>, String> {
         true => rocketmq::encoder(endpoint)?,
         false => formats::encoder(format.name, &endpoint.schema, &format.options)?,
     };
-    Ok(Some(Written { encoder, columns }))
+    Ok(Some((encoder, columns)))
 }
 
 fn filesystem_sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>> {

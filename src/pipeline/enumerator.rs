@@ -124,13 +124,14 @@ impl Work {
         opened.map(|(id, _)| id.clone()).collect()
     }
 
-    /// Whether the source is at its end: every lane, among them each that was ever read, has ended by itself.
-    fn is_finished(&self) -> bool {
+    /// Whether the source is at its end: every lane has ended by itself; while more may be listed, each that was ever
+    /// read is among them.
+    fn is_finished(&self, may_list_more: bool) -> bool {
         let left = |lane: &Lane| matches!(lane, Lane::Leaving | Lane::Left { .. } | Lane::Forgetting);
         let finished = |lane: &Lane| matches!(lane, Lane::Ended { finished: true, .. });
         self.lanes.values().any(finished)
             && self.lanes.values().all(|lane| finished(lane) || left(lane))
-            && self.stored.keys().all(|lane| self.lanes.contains_key(lane))
+            && (!may_list_more || self.stored.keys().all(|lane| self.lanes.contains_key(lane)))
     }
 }
 
@@ -457,7 +458,7 @@ impl Handler<LaneEnded> for Enumerator {
         let left = matches!(self.work.lanes.get(&lane), Some(Lane::Leaving));
         let state = if left { Lane::Left { position } } else { Lane::Ended { position, finished } };
         self.work.lanes.insert(lane, state);
-        if self.work.is_finished() {
+        if self.work.is_finished(self.source.discovery_interval().is_some()) {
             self.close(true, ctx);
         }
         self.pump_commits(ctx);

@@ -17,6 +17,10 @@ const LONGEST: Duration = Duration::from_secs(15);
 /// Clock skew and refused signatures do not pass by themselves soon: asking faster only fills logs.
 const SLOW: Duration = Duration::from_secs(10);
 
+/// The longest pause while a service cannot be reached at all. Asking costs it nothing then, and a broker that was
+/// restarted should be read on within seconds.
+const UNREACHED: Duration = Duration::from_secs(4);
+
 /// A deadline runs out in so many parts. A process that was stopped for longer than all of it takes only the part
 /// that it was in for run out, and its calls get the rest.
 const PARTS: u32 = 4;
@@ -77,6 +81,8 @@ where
         .when(|fault: &Fault| fault.mend == Mend::Retry)
         .adjust(|fault, pause| match fault.kind {
             FaultKind::Clock | FaultKind::Credentials => pause.map(|pause| pause.max(SLOW)),
+            // With a jitter of its own: the readers of all queues wait for the same broker.
+            FaultKind::Network => pause.map(|pause| pause.min(UNREACHED.mul_f64(0.5 + fastrand::f64() / 2.0))),
             _ => pause,
         })
         .notify(|fault, pause| {

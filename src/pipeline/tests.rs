@@ -5,8 +5,10 @@ mod hangs;
 pub(crate) mod harness;
 mod lanes;
 pub(crate) mod log;
+mod moves;
 mod positions;
 mod recording;
+pub(crate) mod running;
 pub(crate) mod service;
 
 use std::time::Duration;

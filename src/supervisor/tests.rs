@@ -1,5 +1,6 @@
 //! What becomes of pipelines when they are stopped or fail at awkward moments.
 
+mod lanes;
 mod reloads;
 mod restarts;
 

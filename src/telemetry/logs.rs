@@ -27,9 +27,14 @@ pub enum LogFormat {
 /// Installs the subscriber, and has panics logged as what they are. `filter` is in `tracing`'s syntax, such as `info` or `queuewarden=debug`; the error says
 /// what is wrong with it. Calling it twice is harmless.
 pub fn init(format: LogFormat, filter: &str) -> Result<(), String> {
-    // What the RocketMQ client says of itself is told as faults, with the pipeline's name. A filter may ask for it.
-    let filter = EnvFilter::try_new(format!("rocketmq=off,{filter}"))
-        .map_err(|error| format!("log filter `{filter}`: {error}"))?;
+    let asked = filter;
+    let mut filter = EnvFilter::try_new(asked).map_err(|error| format!("log filter `{asked}`: {error}"))?;
+    // What the crates of the RocketMQ client say is told as faults, which name the pipeline and the server.
+    if let Ok(quiet) = "rocketmq=off".parse()
+        && !asked.contains("rocketmq")
+    {
+        filter = filter.add_directive(quiet);
+    }
     let terminal = std::io::stderr().is_terminal();
     let json = match format {
         LogFormat::Auto => !terminal,

@@ -348,6 +348,28 @@ mod tests {
         assert!(text.contains("queuewarden_messages_total{disposition=\"duplicate\",pipeline=\"p1\"} 1"));
     }
     #[test]
+    fn commits_are_counted_by_outcome_and_a_lane_that_is_gone_is_scraped_no_more() {
+        let metrics = Metrics::new().expect("registers");
+        let pipeline = metrics.pipeline(&PipelineName::new("p1").expect("valid"));
+        let (gone, stays) = (LaneId("gone".into()), LaneId("stays".into()));
+        pipeline.lane_lag(&gone).set(7);
+        pipeline.lane_lag(&stays).set(8);
+        pipeline.lane_gone(&gone);
+        pipeline.offset_commit(true);
+        pipeline.offset_commit(false);
+        pipeline.offset_commit(false);
+        let text = String::from_utf8(metrics.render().expect("renders")).expect("utf-8");
+        assert!(!text.contains("\"gone\""), "{text}");
+        for line in [
+            "queuewarden_lane_lag_messages{lane=\"stays\",pipeline=\"p1\"} 8",
+            "queuewarden_offset_commits_total{outcome=\"done\",pipeline=\"p1\"} 1",
+            "queuewarden_offset_commits_total{outcome=\"failed\",pipeline=\"p1\"} 2",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+    }
+
+    #[test]
     fn a_pipeline_that_is_forgotten_is_scraped_no_more_and_its_neighbour_still_is() {
         let metrics = Metrics::new().expect("registers");
         let name = |name| PipelineName::new(name).expect("valid");

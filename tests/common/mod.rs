@@ -5,6 +5,8 @@
 
 pub mod letters;
 pub mod numbers;
+pub mod rocketmq;
+pub mod rows;
 
 use std::{
     fs::{self, File},
@@ -183,6 +185,11 @@ impl Place {
             .stdout(File::create(self.path("stdout")).expect("a file"))
             .stderr(log);
         command
+    }
+
+    /// What the process that was started last has logged.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.path(&format!("log-{}", self.starts))).expect("its log")
     }
 
     /// Starts the supervisor; answers when it listens.

@@ -610,7 +610,9 @@ fn a_sink_is_what_its_options_say() {
         ),
         (
             sink_of(&["rocketmq.sink.tag: x"], "id: BIGINT, body: BYTES"),
-            &["1:1: error: column body: BYTES is a whole body, which no other column can be a part of; without a `schema` of its own the sink puts every column of the source into the body"],
+            &[
+                "1:1: error: column body: BYTES is a whole body, which no other column can be a part of; without a `schema` of its own the sink puts every column of the source into the body",
+            ],
         ),
         (sink_of(&["format: json"], "id: BIGINT, body: BYTES"), &[]),
         (
@@ -645,6 +647,20 @@ fn a_sink_is_what_its_options_say() {
         let definition = loaded.definition.unwrap_or_else(|| panic!("{schema}"));
         assert_eq!(definition.sink.schema.columns.len(), 2, "{schema}");
     }
+}
+
+#[test]
+fn keys_and_tags_stand_beside_the_one_column_of_format_raw_in_a_sink() {
+    let schema = "schema: { body: STRING, k: STRING METADATA FROM 'keys', t: STRING METADATA FROM 'tags' }";
+    let text = sink_of(&["format: raw", schema], "body: STRING, k: STRING, t: STRING");
+    assert_eq!(told(&text), [""; 0]);
+    read_sink(&text);
+    let two = sink_of(&["format: raw"], "id: BIGINT, name: STRING");
+    assert!(
+        told(&two).iter().any(|line| line.contains("format raw has exactly one column, not 2")),
+        "{:?}",
+        told(&two)
+    );
 }
 
 #[test]
@@ -699,7 +715,9 @@ fn mq_takes_what_its_page_has_and_tells_what_is_gone() {
         (mq(&["instanceId: x"]), &["7:3: error: `sink` has no option `instanceId`; did you mean `instanceID`?"]),
         (
             mq(&["tag: x"]).replace("name: STRING", "body: BYTES"),
-            &["1:1: error: column body: BYTES is a whole body, which no other column can be a part of; without a `schema` of its own the sink puts every column of the source into the body"],
+            &[
+                "1:1: error: column body: BYTES is a whole body, which no other column can be a part of; without a `schema` of its own the sink puts every column of the source into the body",
+            ],
         ),
         (
             mq(&[]).replace("sink:", "source:").replace("source: {", "sink: {").replace("datagen", "print"),

@@ -227,9 +227,9 @@ pub(super) fn run(
     let rows = rows.finish().and_then(|rows| plan.shape.apply(&rows)).map_err(failed)?;
     let mut refused = NotNull::between(&definition.source.schema, &definition.sink.schema).refused(&rows);
     let bug = |why| Box::new(Diagnostic::error(why));
-    if let Some(mut written) = connectors::written(&definition.sink).map_err(bug)? {
-        let taken = rows.project(&written.columns).map_err(|error| bug(error.to_string()))?;
-        refused.extend(written.encoder.encode(&taken, &mut Vec::new()));
+    if let Some((mut encoder, columns)) = connectors::encoder(&definition.sink).map_err(bug)? {
+        let written = rows.project(&columns).map_err(|error| bug(error.to_string()))?;
+        refused.extend(encoder.encode(&written, &mut Vec::new()));
     }
     let (shown, unshown) = values.of_batch(&rows).map_err(|why| Box::new(Diagnostic::error(why)))?;
     for (at, row) in shown.into_iter().enumerate() {

@@ -29,6 +29,11 @@ pub struct Allocation {
 }
 
 impl Allocation {
+    /// Whether other processes may have read a queue that comes to this one.
+    pub fn is_shared(&self) -> bool {
+        self.parallelism > 1 && self.strategy != Strategy::Broadcast
+    }
+
     /// Whether each of these queues is read here. `queues` are all that there are, of all topics; their order does not
     /// matter.
     pub fn owned(&self, queues: &[Queue]) -> Vec<bool> {

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
+    ops::Range,
     sync::{Arc, Mutex, MutexGuard},
 };
 
@@ -149,12 +150,8 @@ impl Service for Connection {
         there.unwrap_or_else(|| Ok(held.logs.entry(key(queue)).or_default().pull(pull)))
     }
 
-    async fn min_offset(&self, queue: &Queue) -> Result<u64, Fault> {
-        Ok(self.0.held().logs.get(&key(queue)).map_or(0, |log| log.first))
-    }
-
-    async fn max_offset(&self, queue: &Queue) -> Result<u64, Fault> {
-        Ok(self.0.held().logs.get(&key(queue)).map_or(0, Log::next))
+    async fn ends(&self, queue: &Queue, _: &str) -> Result<Range<u64>, Fault> {
+        Ok(self.0.held().logs.get(&key(queue)).map_or(0..0, |log| log.first..log.next()))
     }
 
     async fn offset_at(&self, queue: &Queue, _: &str, timestamp_ms: i64) -> Result<u64, Fault> {

@@ -13,7 +13,8 @@ use super::{
     source_options::SourceOptions,
 };
 use crate::{
-    connector::{LogSource, Sink},
+    connector::{Sink, Source},
+    connectors::plan::{Make, MakeSink},
     definition::{Diagnostic, Endpoint},
     model::{Fault, FaultKind, SinkIdentity, SourceIdentity},
 };
@@ -22,9 +23,7 @@ use crate::{
 ///
 /// # Errors
 /// As [`SourceOptions::read`].
-pub fn source(
-    endpoint: &Endpoint,
-) -> Result<(SourceIdentity, impl Fn() -> Result<Arc<dyn LogSource>, Fault> + Send + Sync + 'static), Vec<Diagnostic>> {
+pub fn source(endpoint: &Endpoint) -> Result<(SourceIdentity, Make<Source>), Vec<Diagnostic>> {
     let options = SourceOptions::read(endpoint)?;
     let connect = connect(options.client.clone());
     // Plain data, so generations may share it: which queues there are, not connections to them.
@@ -32,23 +31,21 @@ pub fn source(
     let identity = options.identity();
     let make = move || {
         let source = RocketmqSource::new(options.clone(), Arc::clone(&connect), Arc::clone(&seen))?;
-        Ok(Arc::new(source) as Arc<dyn LogSource>)
+        Ok(Source::Log(Arc::new(source)))
     };
-    Ok((identity, make))
+    Ok((identity, Arc::new(make)))
 }
 
 /// Where it writes, and what makes the sink of each generation.
 ///
 /// # Errors
 /// As [`SinkOptions::read`].
-pub fn sink(
-    endpoint: &Endpoint,
-) -> Result<(SinkIdentity, impl Fn() -> Result<Box<dyn Sink>, Fault> + Send + Sync + 'static), Vec<Diagnostic>> {
+pub fn sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Vec<Diagnostic>> {
     let options = SinkOptions::read(endpoint)?;
     let identity = options.identity(endpoint.connector);
     let connect = connect(ClientOptions { request_timeout: options.send_timeout, ..options.client.clone() });
     let (endpoint, sink, seen) = (endpoint.clone(), identity.clone(), Arc::new(AtomicBool::new(false)));
-    let make = move || {
+    let make = move |_| {
         let encoder = bodies::encoder(&endpoint).map_err(|reason| Fault::never(FaultKind::Definition, reason))?;
         let messages = Messages::new(&endpoint.schema, encoder, options.tag.clone());
         let endpoints = options.client.endpoints.join(";");
@@ -57,7 +54,7 @@ pub fn sink(
         let sends = Sends::new(Arc::clone(&connect), Arc::new(topic), options.group.as_str().into(), retries);
         Ok(Box::new(RocketmqSink::new(sink.clone(), messages, sends)) as Box<dyn Sink>)
     };
-    Ok((identity, make))
+    Ok((identity, Arc::new(make)))
 }
 
 fn connect(options: ClientOptions) -> Connect {

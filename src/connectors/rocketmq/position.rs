@@ -1,6 +1,6 @@
 //! Where a queue is read from, and what becomes of a position that is not in it.
 
-use std::time::Duration;
+use std::{ops::Range, time::Duration};
 
 use super::{
     client::Queue, options::ON_LOST_POSITION, service::Service, source_options::OnLostPosition, startup::Startup,
@@ -24,9 +24,9 @@ pub struct Ends {
 
 impl Ends {
     /// Asks the broker.
-    pub async fn of(service: &dyn Service, queue: &Queue) -> Result<Self, Fault> {
-        let first = service.min_offset(queue).await?;
-        Ok(Self { first, next: service.max_offset(queue).await?.max(first) })
+    pub async fn of(service: &dyn Service, queue: &Queue, group: &str) -> Result<Self, Fault> {
+        let Range { start: first, end } = service.ends(queue, group).await?;
+        Ok(Self { first, next: end.max(first) })
     }
 
     fn clamp(self, offset: u64) -> u64 {
@@ -46,22 +46,32 @@ impl Lane<'_> {
     /// Where it is read from.
     pub async fn start(self, service: &dyn Service, start: Start) -> Result<u64, Fault> {
         let (queue, options) = (self.queue, &self.topics.options);
-        let ends = Ends::of(service, queue).await?;
+        let ends = Ends::of(service, queue, &options.group).await?;
         let recorded = match start {
             Start::Resume(position) => Some(position),
             Start::Added => service.group_offset(queue, &options.group).await?,
-            Start::First => match options.startup {
-                Startup::Earliest => None,
-                Startup::Latest => return Ok(ends.next),
-                Startup::Timestamp(at_ms) => {
-                    return Ok(ends.clamp(service.offset_at(queue, &options.group, at_ms).await?));
-                }
-                // One number for all queues: it need not be in each of them.
-                Startup::Specific(offset) => return Ok(ends.clamp(offset)),
-                Startup::GroupOffsets => service.group_offset(queue, &options.group).await?,
-            },
+            Start::First => {
+                // New to this process, but another one may have read it: by the options, what that one left would be
+                // skipped, or all it has read would be read again.
+                let group = options.allocation.is_shared() || options.startup == Startup::GroupOffsets;
+                let recorded = if group { service.group_offset(queue, &options.group).await? } else { None };
+                let Some(recorded) = recorded else { return self.first_start(service, ends).await };
+                Some(recorded)
+            }
         };
         recorded.map_or(Ok(ends.first), |position| self.place(position, ends))
+    }
+
+    /// Where the options say that a queue is read from of which nothing is known.
+    async fn first_start(self, service: &dyn Service, ends: Ends) -> Result<u64, Fault> {
+        let options = &self.topics.options;
+        Ok(match options.startup {
+            Startup::Earliest | Startup::GroupOffsets => ends.first,
+            Startup::Latest => ends.next,
+            Startup::Timestamp(at_ms) => ends.clamp(service.offset_at(self.queue, &options.group, at_ms).await?),
+            // One number for all queues: it need not be in each of them.
+            Startup::Specific(offset) => ends.clamp(offset),
+        })
     }
 
     /// The position itself if the queue holds it, or where `on_lost_position` says to go on.

@@ -1,8 +1,8 @@
 //! The queues a source has seen, for as long as the process runs: plain data, shared by the generations of a pipeline.
 
 use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -16,6 +16,8 @@ pub struct SeenQueues(Mutex<Seen>);
 #[derive(Debug, Default)]
 struct Seen {
     queues: HashMap<LaneId, Queue>,
+    /// Those of them that their topic did not have at first.
+    added: HashSet<LaneId>,
     /// Since when a position is beyond the end of its queue.
     beyond: HashMap<LaneId, Instant>,
 }
@@ -27,7 +29,19 @@ impl SeenQueues {
 
     /// Remembers queues under the addresses they have now.
     pub fn remember(&self, queues: impl IntoIterator<Item = (LaneId, Queue)>) {
-        self.lock().queues.extend(queues);
+        let mut seen = self.lock();
+        let topics: HashSet<_> = seen.queues.values().map(|queue| Arc::clone(&queue.topic)).collect();
+        for (lane, queue) in queues {
+            if topics.contains(&queue.topic) && !seen.queues.contains_key(&lane) {
+                seen.added.insert(lane.clone());
+            }
+            seen.queues.insert(lane, queue);
+        }
+    }
+
+    /// Whether its topic was seen without it before.
+    pub fn was_added(&self, lane: &LaneId) -> bool {
+        self.lock().added.contains(lane)
     }
 
     /// A queue by its lane.

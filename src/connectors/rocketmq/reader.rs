@@ -22,6 +22,9 @@ use crate::{
     model::{Body, Fault, FaultKind, LaneId, Mend, Message},
 };
 
+/// How much longer than asked a broker may hold a pull: it looks every five seconds.
+const OVERSLEPT: Duration = Duration::from_secs(6);
+
 /// Reads one queue.
 pub(super) struct QueueReader {
     lane: LaneId,
@@ -95,7 +98,7 @@ impl QueueReader {
 
     /// The queue does not hold the position (any more): where it is read on.
     async fn moved(&self, state: &State) -> Result<u64, Fault> {
-        let ends = Ends::of(&*self.service, &state.queue).await?;
+        let ends = Ends::of(&*self.service, &state.queue, &self.topics.options.group).await?;
         let position = self.lane(state).place(state.next, ends)?;
         if position < state.next {
             let text = format!("it is read on from {position}, before {}", state.next);
@@ -116,7 +119,7 @@ impl QueueReader {
         if read_on <= state.next {
             return Ok(());
         }
-        let ends = Ends::of(&*self.service, &state.queue).await?;
+        let ends = Ends::of(&*self.service, &state.queue, &self.topics.options.group).await?;
         if state.next < ends.first {
             self.lane(state).place(state.next, ends)?;
         } else {
@@ -208,7 +211,7 @@ impl LogReader for QueueReader {
     }
 
     fn patience(&self) -> Duration {
-        self.topics.options.pull_wait + self.topics.options.client.request_timeout
+        self.topics.options.pull_wait + OVERSLEPT + self.topics.options.client.request_timeout
     }
 }
 

@@ -1,6 +1,6 @@
 //! What source and sink ask of the service, so that both can be tried without one.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use async_trait::async_trait;
 
@@ -12,8 +12,7 @@ use crate::model::Fault;
 pub(super) trait Service: Send + Sync {
     async fn route(&self, topic: &str) -> Result<Option<Route>, Fault>;
     async fn pull(&self, queue: &Queue, pull: &Pull<'_>) -> Result<Pulled, Fault>;
-    async fn min_offset(&self, queue: &Queue) -> Result<u64, Fault>;
-    async fn max_offset(&self, queue: &Queue) -> Result<u64, Fault>;
+    async fn ends(&self, queue: &Queue, group: &str) -> Result<Range<u64>, Fault>;
     async fn offset_at(&self, queue: &Queue, group: &str, timestamp_ms: i64) -> Result<u64, Fault>;
     async fn group_offset(&self, queue: &Queue, group: &str) -> Result<Option<u64>, Fault>;
     async fn commit_offset(&self, queue: &Queue, group: &str, offset: u64) -> Result<(), Fault>;
@@ -33,12 +32,8 @@ impl Service for Client {
         self.pull(queue, pull).await
     }
 
-    async fn min_offset(&self, queue: &Queue) -> Result<u64, Fault> {
-        self.min_offset(queue).await
-    }
-
-    async fn max_offset(&self, queue: &Queue) -> Result<u64, Fault> {
-        self.max_offset(queue).await
+    async fn ends(&self, queue: &Queue, group: &str) -> Result<Range<u64>, Fault> {
+        self.ends(queue, group).await
     }
 
     async fn offset_at(&self, queue: &Queue, group: &str, timestamp_ms: i64) -> Result<u64, Fault> {

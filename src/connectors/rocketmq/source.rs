@@ -10,11 +10,10 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    client::{Filter, Pull, Queue},
     position::{Ends, Lane},
     queues::{SeenQueues, topic_of},
     reader::QueueReader,
-    service::{Connect, Service},
+    service::Connect,
     source_options::SourceOptions,
     topics::Topics,
 };
@@ -67,6 +66,8 @@ impl LogSource for RocketmqSource {
             let start = match known.get(&lane) {
                 Some(position) => Start::Resume(*position),
                 None if topic_of(&lane).is_some_and(|topic| read_before.contains(topic)) => Start::Added,
+                // All queues so far may be other processes'.
+                None if self.options().allocation.is_shared() && self.topics.seen.was_added(&lane) => Start::Added,
                 None => Start::First,
             };
             if owned { answer.owned.push((lane, start)) } else { answer.others.push(lane) }
@@ -83,8 +84,11 @@ impl LogSource for RocketmqSource {
     async fn open(&self, id: &LaneId, start: Start) -> Result<OpenedLane, Fault> {
         let queue = self.topics.seen.get(id);
         let queue = queue.ok_or_else(|| Fault::restart(FaultKind::Bug, format!("{id} was opened but never listed")))?;
-        // Its broker may have moved since.
-        let queue = self.topics.queue_now(id, &queue.topic).await?;
+        let queue = match self.discovery_interval() {
+            Some(_) => queue,
+            // Nobody asks where it is from time to time, and its broker may have moved since.
+            None => self.topics.queue_now(id, &queue.topic).await?,
+        };
         let service = (self.connect)()?;
         let position = Lane { id, queue: &queue, topics: &self.topics }.start(&*service, start).await?;
         let reader = QueueReader::open(id.clone(), queue, position, service, Arc::clone(&self.topics)).await?;
@@ -102,7 +106,8 @@ impl LogSource for RocketmqSource {
             if away.contains(&queue.broker) {
                 continue;
             }
-            match commit(&**self.topics.asking.lock().await, &queue, &self.options().group, position).await {
+            let asking = self.topics.asking.lock().await;
+            match asking.service.commit_offset(&queue, &self.options().group, position).await {
                 Ok(()) => {
                     self.told().insert(lane, position);
                 }
@@ -123,7 +128,8 @@ impl LogSource for RocketmqSource {
     async fn ends(&self, lanes: &[LaneId]) -> Result<BTreeMap<LaneId, Range<u64>>, Fault> {
         let mut ends = BTreeMap::new();
         for (lane, queue) in self.topics.last_seen(lanes.iter()).await? {
-            let Ends { first, next } = Ends::of(&**self.topics.asking.lock().await, &queue).await?;
+            let Ends { first, next } =
+                Ends::of(&*self.topics.asking.lock().await.service, &queue, &self.options().group).await?;
             ends.insert(lane, first..next);
         }
         Ok(ends)
@@ -131,17 +137,5 @@ impl LogSource for RocketmqSource {
 
     fn patience(&self) -> Duration {
         self.options().client.request_timeout
-    }
-}
-
-/// Tells a broker the offset of the group. One of 5.x does not know a group that has never asked it for messages.
-async fn commit(service: &dyn Service, queue: &Queue, group: &str, offset: u64) -> Result<(), Fault> {
-    match service.commit_offset(queue, group, offset).await {
-        Err(fault) if fault.kind == FaultKind::Missing => {
-            let pull = Pull { group, offset, most: 1, wait: Duration::ZERO, filter: &Filter::All };
-            service.pull(queue, &pull).await?;
-            service.commit_offset(queue, group, offset).await
-        }
-        answered => answered,
     }
 }

@@ -125,6 +125,46 @@ async fn a_broker_that_is_away_does_not_deal_the_queues_of_the_others_anew() {
     assert!(one.others.iter().all(|lane| both.others.contains(lane)));
 }
 
+/// Process 0 of two.
+fn shared() -> SourceOptions {
+    let allocation = Allocation { strategy: Strategy::Average, parallelism: 2, index: 0 };
+    SourceOptions { allocation, ..options() }
+}
+
+#[tokio::test]
+async fn a_queue_added_to_a_topic_that_others_read_so_far_does_not_start_at_its_end() {
+    let allocation = Allocation { strategy: Strategy::Hash, ..shared().allocation };
+    let tried = with(Fake::with(&["a"], 4), SourceOptions { allocation, ..options() });
+    let all = std::mem::take(&mut tried.fake.held().queues);
+    let owned = allocation.owned(&all);
+    tried.fake.held().queues =
+        all.iter().zip(owned).filter(|(_, owned)| !owned).map(|(queue, _)| queue.clone()).collect();
+    assert_eq!(tried.source.lanes(&BTreeMap::new()).await.unwrap().owned, []);
+    tried.fake.held().queues = all;
+    let now = tried.source.lanes(&BTreeMap::new()).await.unwrap();
+    assert!(!now.owned.is_empty() && now.owned.iter().all(|(_, start)| *start == Start::Added), "{now:?}");
+}
+
+#[tokio::test]
+async fn a_queue_that_another_process_has_read_goes_on_at_the_offset_of_the_group() {
+    for (startup, group, position) in [
+        (Startup::Latest, Some(101), 101),
+        (Startup::Earliest, Some(101), 101),
+        (Startup::Timestamp(15), Some(103), 103),
+        (Startup::Latest, None, 104),
+        (Startup::Earliest, None, 100),
+    ] {
+        let tried = one_queue(4, SourceOptions { startup, ..shared() });
+        tried.fake.held().offsets.extend(group.map(|offset| (("a".into(), 0), offset)));
+        let (_, found) = tried.open(Start::First).await.unwrap();
+        assert_eq!(found, position, "{startup:?} {group:?}");
+    }
+    let broadcast = Allocation { strategy: Strategy::Broadcast, ..shared().allocation };
+    let tried = one_queue(4, SourceOptions { allocation: broadcast, ..options() });
+    tried.fake.held().offsets.insert(("a".into(), 0), 101);
+    assert_eq!(tried.open(Start::First).await.unwrap().1, 104, "nobody else reads it for this process");
+}
+
 #[tokio::test]
 async fn a_lane_starts_where_its_state_or_the_options_say() {
     let first = |startup| SourceOptions { startup, ..options() };

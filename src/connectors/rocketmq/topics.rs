@@ -1,8 +1,9 @@
 //! The topics of a source: which queues they have now, and where.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
+    time::Instant,
 };
 
 use super::{
@@ -20,12 +21,23 @@ pub(super) struct Topics {
     pub seen: Arc<SeenQueues>,
     /// Asks for routes and offsets. No reader pulls with it, for a pull waits, and is cut off when any connection of its
     /// client ends.
-    pub asking: tokio::sync::Mutex<Box<dyn Service>>,
+    pub asking: tokio::sync::Mutex<Asking>,
 }
+
+/// Asks, one question after the other.
+pub(super) struct Asking {
+    pub service: Box<dyn Service>,
+    /// The last answer for each topic, and when it was asked for.
+    routes: HashMap<String, (Instant, Answer)>,
+}
+
+/// The queues of a topic; `None`: it has no route.
+type Answer = Result<Option<Arc<BTreeMap<LaneId, Queue>>>, Fault>;
 
 impl Topics {
     pub fn new(options: SourceOptions, connect: &Connect, seen: Arc<SeenQueues>) -> Result<Self, Fault> {
-        Ok(Self { options, seen, asking: tokio::sync::Mutex::new(connect()?) })
+        let asking = Asking { service: connect()?, routes: HashMap::new() };
+        Ok(Self { options, seen, asking: tokio::sync::Mutex::new(asking) })
     }
 
     fn lane(&self, queue: &Queue) -> LaneId {
@@ -37,12 +49,24 @@ impl Topics {
         qualified(self.options.client.namespace.as_deref(), topic)
     }
 
-    async fn route(&self, topic: &str) -> Result<Option<BTreeMap<LaneId, Queue>>, Fault> {
-        let route = self.asking.lock().await.route(topic).await?;
-        let lanes = |route: Route| route.queues.into_iter().map(|queue| (self.lane(&queue), queue)).collect();
-        let lanes: Option<BTreeMap<_, _>> = route.map(lanes);
-        self.seen.remember(lanes.iter().flatten().map(|(lane, queue)| (lane.clone(), queue.clone())));
-        Ok(lanes)
+    /// Readers that lost the same broker wait for one answer, whether it is good or not.
+    async fn route(&self, topic: &str) -> Answer {
+        let wanted = Instant::now();
+        let mut asking = self.asking.lock().await;
+        if let Some((asked, answer)) = asking.routes.get(topic)
+            && *asked >= wanted
+        {
+            return answer.clone();
+        }
+        let asked = Instant::now();
+        let lanes = |route: Route| route.queues.into_iter().map(|queue| (self.lane(&queue), queue));
+        let answer: Answer =
+            asking.service.route(topic).await.map(|route| route.map(|route| Arc::new(lanes(route).collect())));
+        if let Ok(Some(lanes)) = &answer {
+            self.seen.remember(lanes.iter().map(|(lane, queue)| (lane.clone(), queue.clone())));
+        }
+        asking.routes.insert(topic.to_owned(), (asked, answer.clone()));
+        answer
     }
 
     /// The queues there are now. A topic that was there before, in `known` or in this process, may have none for a while;
@@ -52,7 +76,7 @@ impl Topics {
         for topic in &self.options.topics {
             let was_there = self.was_there(topic, known);
             match self.route(topic).await? {
-                Some(queues) => now.extend(queues),
+                Some(queues) => now.extend(queues.iter().map(|(lane, queue)| (lane.clone(), queue.clone()))),
                 None if was_there => {}
                 None => return Err(self.missing(topic)),
             }
@@ -83,7 +107,7 @@ impl Topics {
 
     /// The queue of a lane, where it is now.
     pub async fn queue_now(&self, lane: &LaneId, topic: &str) -> Result<Queue, Fault> {
-        let found = self.route(topic).await?.and_then(|mut queues| queues.remove(lane));
+        let found = self.route(topic).await?.and_then(|queues| queues.get(lane).cloned());
         found.ok_or_else(|| no_route(lane))
     }
 

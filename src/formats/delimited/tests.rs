@@ -231,10 +231,7 @@ fn what_the_charset_lacks_and_a_body_that_is_null_refuse_their_row_alone() {
 #[test]
 fn a_column_that_a_line_cannot_hold_is_told() {
     for (columns, reason) in [
-        (
-            &["a INT", "b VARBINARY"][..],
-            "column b: BYTES is a whole body, which no other column can be a part of",
-        ),
+        (&["a INT", "b VARBINARY"][..], "column b: BYTES is a whole body, which no other column can be a part of"),
         (&["a ARRAY<INT>"], "column a: format delimited has no ARRAY<INT>"),
         (&["a INT", "m MAP<STRING, STRING>"], "column m: format delimited has no MAP<STRING, STRING>"),
         (&["t TIME(6)"], "column t: format delimited has no TIME(6)"),

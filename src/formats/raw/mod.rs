@@ -11,7 +11,7 @@ use super::{
     scalars::Scalars,
 };
 use crate::{
-    definition::{At, Diagnostic, Endpoint, FormatTables, Options, Role, unescape},
+    definition::{At, Diagnostic, Endpoint, FormatTables, Options, unescape},
     formats::{self, Decoded},
     model::{Column, LogicalType, RowReject, RowsBuilder, Scalar, Schema, nearest},
 };
@@ -24,8 +24,8 @@ pub static TABLES: FormatTables =
 
 fn refused(endpoint: &Endpoint) -> Vec<Diagnostic> {
     let Some(format) = &endpoint.format else { return Vec::new() };
-    // Metadata of a source does not come from the format.
-    let of_format = |column: &&Column| endpoint.role == Role::Sink || column.metadata.is_none();
+    // Metadata is beside the body, also that of a message that is written.
+    let of_format = |column: &&Column| column.metadata.is_none();
     let Err(unfit) = Plan::new(endpoint.schema.columns.iter().filter(of_format), &format.options) else {
         return Vec::new();
     };

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::harness::{Rig, Running, Scripted, Setup, delivery, run, until};
+use super::{
+    harness::{Rig, Scripted, Setup, delivery, run, until},
+    running::Running,
+};
 use crate::{
     model::{Fault, FaultKind},
     pipeline::Event,

@@ -9,12 +9,12 @@ use std::{
     time::Duration,
 };
 
-use actix::prelude::*;
 use async_trait::async_trait;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, oneshot};
 
 use super::{
     recording::{Post, Posted, Recording, letters_identity, sink_identity},
+    running::{Events, Running, SOON},
     service::Service,
 };
 use crate::{
@@ -29,7 +29,7 @@ use crate::{
         Body, Column, ColumnType, CreditLimits, Fault, FaultKind, LaneId, Message as SourceMessage, PipelineName,
         Receipt, RowsBuilder, Scalar, Schema, Slot, SourceIdentity,
     },
-    pipeline::{Child, Controls, Event, Report, Reporter, Seed},
+    pipeline::{Event, Reporter, Seed},
     state::StateDir,
     telemetry::{Metrics, Vitals},
 };
@@ -352,31 +352,6 @@ impl Default for Setup {
     }
 }
 
-struct Listener(mpsc::UnboundedSender<Event>);
-
-impl Actor for Listener {
-    type Context = Context<Self>;
-}
-
-/// Answered when everything that was reported before has been handed on.
-#[derive(Message)]
-#[rtype(result = "()")]
-struct Flush;
-
-impl Handler<Flush> for Listener {
-    type Result = ();
-
-    fn handle(&mut self, _: Flush, _: &mut Self::Context) {}
-}
-
-impl Handler<Report> for Listener {
-    type Result = ();
-
-    fn handle(&mut self, report: Report, _: &mut Self::Context) {
-        let _test_is_over = self.0.send(report.event);
-    }
-}
-
 /// One process: a store, and the generations opened on it.
 pub struct Rig {
     pub world: Arc<World>,
@@ -384,32 +359,6 @@ pub struct Rig {
     pub state_dir: StateDir,
     pub setup: Setup,
     _dir: tempfile::TempDir,
-}
-
-/// A running generation.
-pub struct Running {
-    pub controls: Controls,
-    pub events: Events,
-    /// Actors that were started since.
-    started: Vec<Child>,
-}
-
-/// What a generation reports.
-pub struct Events {
-    listener: Addr<Listener>,
-    events: mpsc::UnboundedReceiver<Event>,
-}
-
-impl Events {
-    pub async fn next(&mut self) -> Event {
-        let event = tokio::time::timeout(SOON, self.events.recv()).await;
-        event.expect("an event in time").expect("the generation can still report")
-    }
-
-    /// What has been reported by now, if anything.
-    pub fn try_recv(&mut self) -> Result<Event, mpsc::error::TryRecvError> {
-        self.events.try_recv()
-    }
 }
 
 impl Rig {
@@ -483,7 +432,7 @@ impl Rig {
         let mut events = self.start_with(plan);
         loop {
             match events.next().await {
-                Event::Running(controls) => return Ok(Running { controls, events, started: Vec::new() }),
+                Event::Running(controls) => return Ok(Running::new(controls, events)),
                 Event::Fault { fault, .. } => return Err(fault),
                 Event::Finished => panic!("it has finished"),
                 _ => {}
@@ -497,9 +446,8 @@ impl Rig {
     }
 
     pub fn start_with(&self, plan: Plan) -> Events {
-        let (send, events) = mpsc::unbounded_channel();
-        let listener = Listener(send).start();
-        let reporter = Reporter { to: listener.clone().recipient(), slot: Slot(1), attempt: 1 };
+        let (to, events) = Events::listen();
+        let reporter = Reporter { to, slot: Slot(1), attempt: 1 };
         let seed = Seed {
             plan: Arc::new(plan),
             store: self.state_dir.store(),
@@ -508,11 +456,9 @@ impl Rig {
             reporter,
         };
         actix::spawn(crate::pipeline::open(seed));
-        Events { listener, events }
+        events
     }
 }
-
-const SOON: Duration = Duration::from_secs(20);
 
 /// Lets the actors work until something is so.
 pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -520,48 +466,6 @@ pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     while !is_so() {
         assert!(begun.elapsed() < SOON, "not in time: {what}");
         tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-}
-
-impl Running {
-    /// The next event that is not about health.
-    pub async fn event(&mut self) -> Event {
-        loop {
-            match self.events.next().await {
-                Event::HealthChanged => {}
-                Event::Started(child) => self.started.push(child),
-                event => return event,
-            }
-        }
-    }
-
-    /// Drains to the end, and cuts off what is left of the actors.
-    pub async fn drain(mut self) {
-        self.controls.drain();
-        match self.event().await {
-            Event::Drained => self.cut().await,
-            Event::Fault { actor, fault } => panic!("{actor}: {fault}"),
-            _ => panic!("something else than the end of the drain"),
-        }
-    }
-
-    /// As the supervisor cuts off a generation.
-    pub async fn cut(self) {
-        let Self { controls, mut events, started } = self;
-        end(controls.children.into_iter().chain(started)).await;
-        events.listener.send(Flush).await.unwrap();
-        while let Ok(event) = events.try_recv() {
-            if let Event::Started(child) = event {
-                end([child]).await;
-            }
-        }
-    }
-}
-
-async fn end(children: impl IntoIterator<Item = Child>) {
-    for child in children {
-        child.join.abort();
-        let _cancelled = child.join.await;
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
 use async_trait::async_trait;
 use tokio::sync::{oneshot, watch};
 
-use super::harness::{Rig, Running};
+use super::{harness::Rig, running::Running};
 use crate::{
     connector::{Lanes, LogReader, LogSource, OpenedLane, Polled, Source, Start},
     connectors::Plan,

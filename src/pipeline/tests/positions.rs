@@ -2,7 +2,10 @@
 
 use std::{ops::Range, time::Duration};
 
-use super::harness::{Rig, Running, Scripted, Setup, run, until, with_body};
+use super::{
+    harness::{Rig, Scripted, Setup, run, until, with_body},
+    running::Running,
+};
 use crate::{
     connector::{Polled, Start},
     definition::OnError,

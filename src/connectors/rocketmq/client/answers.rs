@@ -12,6 +12,7 @@ pub(super) const PULL_NOT_FOUND: i32 = 19;
 pub(super) const PULL_RETRY_IMMEDIATELY: i32 = 20;
 pub(super) const PULL_OFFSET_MOVED: i32 = 21;
 pub(super) const QUERY_NOT_FOUND: i32 = 22;
+pub(super) const SUBSCRIPTION_GROUP_NOT_EXIST: i32 = 26;
 
 /// A remark may carry a Java stack.
 const LONGEST_REMARK: usize = 400;
@@ -38,12 +39,16 @@ fn classify(code: i32, remark: &str) -> (&'static str, FaultKind, Mend) {
         // Access control of 4.x has no number of its own.
         1 if remark.contains("AclException") => ("SYSTEM_ERROR", Credentials, Never),
         1 if remark.contains("does not support consumer to filter message") => ("SYSTEM_ERROR", Rejected, Never),
+        // A batch of which all messages together are too large (5.x; 4.x says 13).
+        1 if remark.contains("body size exceeded") => ("SYSTEM_ERROR", Poison, Never),
         1 => ("SYSTEM_ERROR", Service, Retry),
         2 => ("SYSTEM_BUSY", Throttled, Retry),
         3 => ("REQUEST_CODE_NOT_SUPPORTED", Rejected, Never),
         FLUSH_DISK_TIMEOUT => ("FLUSH_DISK_TIMEOUT", Service, Retry),
         SLAVE_NOT_AVAILABLE => ("SLAVE_NOT_AVAILABLE", Service, Retry),
         FLUSH_SLAVE_TIMEOUT => ("FLUSH_SLAVE_TIMEOUT", Service, Retry),
+        // Messages of this kind do not belong into the topic, or it has no name that can be stored: so it is with all.
+        13 if remark.contains("opic") => ("MESSAGE_ILLEGAL", Rejected, Never),
         // Too large, or properties the broker cannot store. The message will never be taken.
         13 => ("MESSAGE_ILLEGAL", Poison, Never),
         14 => ("SERVICE_NOT_AVAILABLE", Service, Retry),
@@ -58,9 +63,11 @@ fn classify(code: i32, remark: &str) -> (&'static str, FaultKind, Mend) {
         23 => ("SUBSCRIPTION_PARSE_FAILED", Rejected, Never),
         24 => ("SUBSCRIPTION_NOT_EXIST", Missing, Retry),
         25 => ("SUBSCRIPTION_NOT_LATEST", Service, Retry),
-        26 => ("SUBSCRIPTION_GROUP_NOT_EXIST", Missing, Never),
+        SUBSCRIPTION_GROUP_NOT_EXIST => ("SUBSCRIPTION_GROUP_NOT_EXIST", Missing, Never),
         27 => ("FILTER_DATA_NOT_EXIST", Service, Retry),
         28 => ("FILTER_DATA_NOT_LATEST", Service, Retry),
+        // The topic has fewer queues than when its route was asked for (4.x says 1).
+        29 if remark.contains("queueId") => ("INVALID_PARAMETER", Missing, Retry),
         29 => ("INVALID_PARAMETER", Rejected, Never),
         215 => ("FLOW_CONTROL", Throttled, Retry),
         501 => ("NOT_LEADER_FOR_QUEUE", Service, Retry),

@@ -1,19 +1,23 @@
 //! The commands a reader and a sink need.
 
 use std::{
+    collections::HashSet,
     fmt::Display,
+    ops::Range,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use serde_json::json;
+
 use super::{
     answers, batch,
     connection::{Answer, Connection, Request},
     message,
-    namespace::qualified,
+    namespace::{RETRY, qualified},
     route,
     types::{ClientOptions, Filter, Outgoing, Pull, PullStatus, Pulled, Queue, Route, Sent},
 };
@@ -25,9 +29,15 @@ const UPDATE_CONSUMER_OFFSET: i32 = 15;
 const SEARCH_OFFSET_BY_TIMESTAMP: i32 = 29;
 const GET_MAX_OFFSET: i32 = 30;
 const GET_MIN_OFFSET: i32 = 31;
+const HEART_BEAT: i32 = 34;
+const UNREGISTER_CLIENT: i32 = 35;
+const CHECK_CLIENT_CONFIG: i32 = 46;
 const GET_ROUTEINFO_BY_TOPIC: i32 = 105;
 const SEND_MESSAGE_V2: i32 = 310;
 const SEND_BATCH_MESSAGE: i32 = 320;
+
+/// What a frame of 16 MiB, the limit of clients and servers, has room for.
+const LARGEST: usize = (16 << 20) - (64 << 10);
 
 /// Bits of a pull's `sysFlag`: the broker may wait; the request says what is wanted, so no heartbeat has to.
 const SUSPEND: u32 = 1 << 1;
@@ -46,6 +56,18 @@ pub struct Client {
     endpoint: AtomicUsize,
     namespace: Option<String>,
     request_timeout: Duration,
+    /// The predicate that is filtered by, and what is known of it.
+    checked: Mutex<Option<(String, Checked)>>,
+    /// Groups that were made known, each to the broker of an address.
+    introduced: Mutex<HashSet<(Arc<str>, String)>>,
+}
+
+/// Whether a predicate is one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Checked {
+    No,
+    ByBroker,
+    ByTrial,
 }
 
 impl Client {
@@ -60,6 +82,8 @@ impl Client {
             endpoint: AtomicUsize::new(0),
             namespace: options.namespace.clone(),
             request_timeout: options.request_timeout,
+            checked: Mutex::new(None),
+            introduced: Mutex::default(),
         })
     }
 
@@ -92,8 +116,18 @@ impl Client {
         }
     }
 
-    /// Asks for messages, and waits for the first as long as it says.
+    /// Asks for messages, and waits for the first as long as it says. The broker makes the group if it may.
     pub async fn pull(&self, queue: &Queue, pull: &Pull<'_>) -> Result<Pulled, Fault> {
+        let Filter::Sql(predicate) = pull.filter else { return self.ask(queue, pull).await };
+        self.check(queue, pull.group, predicate).await?;
+        let pulled = self.ask(queue, pull).await?;
+        if let Some(message) = pulled.messages.first() {
+            self.prove(queue, pull.group, predicate, message.queue_offset).await?;
+        }
+        Ok(pulled)
+    }
+
+    async fn ask(&self, queue: &Queue, pull: &Pull<'_>) -> Result<Pulled, Fault> {
         let flags = if pull.wait.is_zero() { SUBSCRIPTION } else { SUBSCRIPTION | SUSPEND };
         let (kind, expression) = match pull.filter {
             Filter::All => ("TAG", "*".to_owned()),
@@ -126,11 +160,58 @@ impl Client {
         let mut messages = Vec::new();
         if status == PullStatus::Found {
             messages = message::decode_all(answer.into_body())?;
-            if let Filter::Tags(tags) = pull.filter {
-                messages.retain(|message| message.tags().is_some_and(|tag| tags.iter().any(|wanted| wanted == tag)));
-            }
         }
         Ok(Pulled { status, next, min, max, messages })
+    }
+
+    /// Has the broker read a predicate, once, as the Java client does: a pull with one that it cannot read is answered
+    /// with every message (by 4.9.7 and 5.3.3).
+    async fn check(&self, queue: &Queue, group: &str, predicate: &str) -> Result<(), Fault> {
+        if self.progress(predicate) != Checked::No {
+            return Ok(());
+        }
+        let subscription = json!({
+            "topic": self.qualified(&queue.topic), "subString": predicate, "expressionType": "SQL92",
+            "classFilterMode": false, "tagsSet": [], "codeSet": [], "subVersion": 0,
+        });
+        let body = json!({
+            "clientId": "queuewarden", "group": self.qualified(group), "subscriptionData": subscription,
+        });
+        let mut request = Request::new(CHECK_CLIENT_CONFIG).with("bname", &queue.broker);
+        request.body = Some(body.to_string().into());
+        let answer = self.connection.invoke(&queue.address, request, self.request_timeout).await?;
+        if answer.code() != answers::SUCCESS {
+            return Err(refused("check of the filter", queue, &answer));
+        }
+        self.note(predicate, Checked::ByBroker);
+        Ok(())
+    }
+
+    /// A proxy (5.3.3) lets every predicate pass that check. So before the first message is believed, it is asked for
+    /// under a condition that never holds: whoever has it all the same has not read the predicate.
+    async fn prove(&self, queue: &Queue, group: &str, predicate: &str, offset: u64) -> Result<(), Fault> {
+        if self.progress(predicate) == Checked::ByTrial {
+            return Ok(());
+        }
+        let never = Filter::Sql(format!("({predicate}) AND 1 = 2"));
+        let pull = Pull { group, offset, most: 1, wait: Duration::ZERO, filter: &never };
+        if !self.ask(queue, &pull).await?.messages.is_empty() {
+            let text = format!("pull: {queue}: the filter is not a predicate that the broker can read: {predicate}");
+            return Err(Fault::never(FaultKind::Rejected, text));
+        }
+        self.note(predicate, Checked::ByTrial);
+        Ok(())
+    }
+
+    fn progress(&self, predicate: &str) -> Checked {
+        let Ok(checked) = self.checked.lock() else { return Checked::No };
+        checked.as_ref().filter(|(of, _)| of == predicate).map_or(Checked::No, |(_, progress)| *progress)
+    }
+
+    fn note(&self, predicate: &str, progress: Checked) {
+        if let Ok(mut checked) = self.checked.lock() {
+            *checked = Some((predicate.to_owned(), progress));
+        }
     }
 
     /// Position of the first message the queue holds.
@@ -141,6 +222,19 @@ impl Client {
     /// Position behind the last message of the queue.
     pub async fn max_offset(&self, queue: &Queue) -> Result<u64, Fault> {
         self.offset("last offset", self.of_queue(GET_MAX_OFFSET, queue), queue).await
+    }
+
+    /// The positions the queue holds. A 5.x broker with access control wants a right for the two requests above that
+    /// those who read need not have (`Get`); it is asked by a pull of `group` then, whose answer tells them too.
+    pub async fn ends(&self, queue: &Queue, group: &str) -> Result<Range<u64>, Fault> {
+        let asked = async { Ok(self.min_offset(queue).await?..self.max_offset(queue).await?) };
+        match asked.await {
+            Err(fault @ Fault { kind: FaultKind::Credentials, .. }) => {
+                let pull = Pull { group, offset: 0, most: 1, wait: Duration::ZERO, filter: &Filter::All };
+                self.pull(queue, &pull).await.map(|pulled| pulled.min..pulled.max).map_err(|_| fault)
+            }
+            answered => answered,
+        }
     }
 
     /// What the broker answers for a time, which only 5.x promises to be the first message stored then or later.
@@ -177,15 +271,59 @@ impl Client {
 
     /// Tells the broker how far the group is. Only for its tools, and for starts without a state.
     pub async fn commit_offset(&self, queue: &Queue, group: &str, offset: u64) -> Result<(), Fault> {
-        let request = self
-            .of_queue(UPDATE_CONSUMER_OFFSET, queue)
-            .with("consumerGroup", self.qualified(group))
-            .with("commitOffset", offset.to_string());
-        let answer = self.connection.invoke(&queue.address, request, self.request_timeout).await?;
+        self.introduce(queue, group).await?;
+        let mut answer = self.try_commit(queue, group, offset).await?;
+        if answer.code() == answers::SUBSCRIPTION_GROUP_NOT_EXIST {
+            // Unlike 4.x, a 5.x broker makes no group for this, but it does for a pull.
+            self.pull(queue, &Pull { group, offset, most: 1, wait: Duration::ZERO, filter: &Filter::All }).await?;
+            answer = self.try_commit(queue, group, offset).await?;
+        }
         match answer.code() {
             answers::SUCCESS => Ok(()),
             _ => Err(refused("commit of the offset", queue, &answer)),
         }
+    }
+
+    /// Has the broker make the group's retry topic, once: without it the servers' own `consumerProgress` fails (4.9.7)
+    /// or shows nothing unless it is told the topic (5.3.3). Brokers make it when a consumer joins; this one leaves
+    /// again at once, for it takes no part in how other consumers share the queues. A proxy makes none.
+    async fn introduce(&self, queue: &Queue, group: &str) -> Result<(), Fault> {
+        let who = (Arc::clone(&queue.address), group.to_owned());
+        if self.introduced.lock().is_ok_and(|introduced| introduced.contains(&who)) {
+            return Ok(());
+        }
+        let retry = self.route(&format!("{RETRY}{group}")).await?;
+        if !retry.is_some_and(|retry| retry.queues.iter().any(|retry| retry.broker == queue.broker)) {
+            let group = self.qualified(group);
+            let consumer = json!({
+                "groupName": group, "consumeType": "CONSUME_ACTIVELY", "messageModel": "CLUSTERING",
+                "consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET", "subscriptionDataSet": [], "unitMode": false,
+            });
+            let client = format!("queuewarden@{}", std::process::id());
+            let beat = json!({ "clientID": client, "consumerDataSet": [consumer], "producerDataSet": [] });
+            let mut join = Request::new(HEART_BEAT).with("bname", &queue.broker);
+            join.body = Some(beat.to_string().into());
+            let leave = Request::new(UNREGISTER_CLIENT)
+                .with("clientID", client)
+                .with("consumerGroup", group)
+                .with("bname", &queue.broker);
+            for request in [join, leave] {
+                // Refused or not: it is for display only.
+                self.connection.invoke(&queue.address, request, self.request_timeout).await?;
+            }
+        }
+        if let Ok(mut introduced) = self.introduced.lock() {
+            introduced.insert(who);
+        }
+        Ok(())
+    }
+
+    async fn try_commit(&self, queue: &Queue, group: &str, offset: u64) -> Result<Answer, Fault> {
+        let request = self
+            .of_queue(UPDATE_CONSUMER_OFFSET, queue)
+            .with("consumerGroup", self.qualified(group))
+            .with("commitOffset", offset.to_string());
+        self.connection.invoke(&queue.address, request, self.request_timeout).await
     }
 
     /// Sends messages, in one request. None of them is stored, or all are; after a fault that a retry can mend it may
@@ -193,9 +331,15 @@ impl Client {
     /// large; of several messages it may be one, or all of them together.
     pub async fn send(&self, queue: &Queue, producer_group: &str, messages: &[Outgoing]) -> Result<Sent, Fault> {
         let properties = batch::with_ids(messages, self.namespace.as_deref())?;
+        let size: usize = messages.iter().map(batch::size).sum();
+        if size > LARGEST {
+            let text = format!("the message cannot be sent: of {size} bytes, and a frame holds {LARGEST} at most");
+            return Err(Fault::never(FaultKind::Poison, text));
+        }
         let request = match (messages, &properties[..]) {
             ([], _) => return Err(Fault::never(FaultKind::Bug, "send: no message is given")),
-            ([one], [(_, properties)]) => {
+            // A 5.x broker stumbles over an empty body that stands alone.
+            ([one], [(_, properties)]) if !one.body.is_empty() => {
                 let mut request = self.to_queue(SEND_MESSAGE_V2, queue, producer_group, properties, false);
                 request.body = Some(one.body.clone());
                 request
@@ -203,7 +347,7 @@ impl Client {
             _ => {
                 let mut request = self.to_queue(SEND_BATCH_MESSAGE, queue, producer_group, "", true);
                 let pairs = messages.iter().zip(properties.iter().map(|(_, encoded)| encoded.as_str()));
-                request.body = Some(batch::encode(pairs, messages.iter().map(batch::size).sum()));
+                request.body = Some(batch::encode(pairs, size));
                 request
             }
         };

@@ -7,19 +7,21 @@
 //! - After five failed connects it refuses to connect for 30 s. So a handle that had trouble with a connection is
 //!   given up, and the next call makes another: that takes a millisecond.
 //! - A call whose connection breaks is not told: it waits for its own timeout. So tasks are counted while a call
-//!   waits; each connection has one that writes to it ([`Live::lost`]).
+//!   waits, for each connection has one that writes to it ([`Live::lost`]).
 //! - It looks for the machine's address on a thread of its own whenever a configuration is made. So one is made for
 //!   the whole process, with a made-up address, which nothing that we send carries.
-//! - It connects to name servers that it is told of, on its own account. So it is told of none.
+//! - It connects to the name servers that it must be told of, twice a minute, on its own account. So it is told of one
+//!   that cannot be reached.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, LazyLock},
     time::Duration,
 };
 
 use bytes::Bytes;
 use cheetah_string::CheetahString;
+use futures_util::future::BoxFuture;
 use rocketmq_client_rust::{
     AclClientRPCHook, ClientConfig, ClientError, ClientInstanceHandle, ClientRpcHook, ClientRuntime,
     ClientRuntimeConfig, SessionCredentials, TelemetryHandle,
@@ -82,11 +84,6 @@ impl Answer {
     pub(super) fn into_body(mut self) -> Bytes {
         self.0.take_body().unwrap_or_default()
     }
-
-    #[cfg(test)]
-    pub(super) fn of(code: i32, remark: &str) -> Self {
-        Self(application_remoting_command_factory().create_response_command_with_code(code).set_remark(remark))
-    }
 }
 
 /// Connections to all the servers of one service. Everything is made at the first call, on the runtime of that call,
@@ -102,7 +99,16 @@ impl Connection {
     /// Fails on blank credentials.
     pub(super) fn new(options: &ClientOptions) -> Result<Self, Fault> {
         let mut config = BASE.clone();
+        let mut tls = config.tls_config().clone();
+        // It would take settings from a file of the machine, such as not to check the server.
+        tls.config_file = String::new();
+        config.set_tls_config(tls);
         config.set_use_tls(options.tls);
+        if options.tls {
+            // It leaves the choice of cryptography to the process, which has two and panics without one. An error says
+            // that it was made already.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
         let signer = options.credentials.as_ref().map(signer).transpose()?;
         Ok(Self { config, signer, channel: options.channel, live: Mutex::new(None) })
     }
@@ -113,11 +119,15 @@ impl Connection {
         let millis = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         let command = self.command(request);
         let address = CheetahString::from_slice(address);
-        let call = live.handle.invoke_remoting(&address, command, millis);
+        // Boxed: the crate's futures are deeply nested, and everything that waits for one would be compiled around it.
+        let call: BoxFuture<'_, _> = Box::pin(live.handle.invoke_remoting(&address, command, millis));
         let fault = tokio::select! {
             biased;
             answer = call => match answer {
-                Ok(answer) => return Ok(Answer(answer)),
+                Ok(answer) => {
+                    live.answered(&address);
+                    return Ok(Answer(answer));
+                }
                 Err(error) => unanswered(&address, timeout, error),
             },
             () = live.lost() => Fault::retry(FaultKind::Network, format!("the connection to {address} broke")),
@@ -162,16 +172,18 @@ impl Connection {
 
 /// What every client of the process begins with.
 static BASE: LazyLock<ClientConfig> = LazyLock::new(|| {
-    // Its own looks at consumers and producers, of which there are none: as seldom as it can count.
-    const NEVER: u32 = u32::MAX;
+    // Its own looks at consumers and producers, of which there are none: as seldom as it takes.
+    const SELDOM_MS: u32 = 600_000;
     let mut config = ClientConfig::new();
-    config.set_namesrv_addr(CheetahString::new());
+    // No TCP connection can be made to it, and no packet leaves for it.
+    config.set_namesrv_addr(CheetahString::from_static_str("255.255.255.255:1"));
     config.set_client_ip(CheetahString::from_static_str("127.0.0.1"));
     config.set_instance_name(CheetahString::from_static_str("queuewarden"));
-    config.set_poll_name_server_interval(NEVER);
-    config.set_heartbeat_broker_interval(NEVER);
-    config.set_persist_consumer_offset_interval(NEVER);
+    config.set_poll_name_server_interval(SELDOM_MS);
+    config.set_heartbeat_broker_interval(SELDOM_MS);
+    config.set_persist_consumer_offset_interval(SELDOM_MS / 10);
     config.set_pull_message_service_shards(1);
+    config.set_client_callback_executor_threads(1);
     config.set_enable_heartbeat_channel_event_listener(false);
     config.set_enable_trace(false);
     config
@@ -188,9 +200,17 @@ fn signer(credentials: &Credentials) -> Result<Arc<ClientRpcHook>, Fault> {
 
 /// A started handle, and all it runs on.
 struct Live {
+    known: std::sync::Mutex<Known>,
     handle: ClientInstanceHandle,
     runtime: Arc<ClientRuntime>,
     context: RuntimeContext,
+}
+
+/// What was connected when it was counted last.
+#[derive(Default)]
+struct Known {
+    addresses: HashSet<CheetahString>,
+    writers: usize,
 }
 
 impl Live {
@@ -201,15 +221,25 @@ impl Live {
         let runtime = ClientRuntime::try_new(scope, ClientRuntimeConfig::default(), TelemetryHandle::noop())?;
         // The number keeps apart clients of one runtime, and this is the only one of its own.
         let handle = ClientInstanceHandle::get_or_create(&runtime, 0, config, signer)?;
-        let live = Self { handle, runtime, context };
-        live.handle.start().await?;
+        let live = Self { known: std::sync::Mutex::default(), handle, runtime, context };
+        let start: BoxFuture<'_, _> = Box::pin(live.handle.start());
+        start.await?;
         Ok(live)
     }
 
-    /// Returns once a connection is gone that was there while this waited. (Which one cannot be told; a handle that
-    /// waits long has one only.)
+    /// Counts anew after the first answer of an address: it has a connection now.
+    fn answered(&self, address: &CheetahString) {
+        let Ok(mut known) = self.known.lock() else { return };
+        if !known.addresses.contains(address) {
+            known.addresses.insert(address.clone());
+            known.writers = self.writers();
+        }
+    }
+
+    /// Returns once there are fewer connections than there were. Which one is gone cannot be told, and one that is
+    /// closed for being idle counts too; but whoever waits long has a handle for itself, with one connection.
     async fn lost(&self) {
-        let mut most = self.writers();
+        let mut most = self.known.lock().map_or(0, |known| known.writers);
         let mut pause = FIRST_LOOK;
         loop {
             tokio::time::sleep(pause).await;
@@ -240,19 +270,18 @@ impl Drop for Live {
 
 fn unanswered(address: &str, timeout: Duration, error: ClientError) -> Fault {
     let code = error.descriptor().code();
-    if code.as_str().contains("time") {
+    if code.as_str().ends_with("timeout") || code.as_str().ends_with("timed_out") {
         return Fault::retry(FaultKind::Timeout, format!("no answer from {address} within {} ms", timeout.as_millis()));
     }
     unsent(&format!("no connection to {address}"), error)
 }
 
-/// The crate shows no address and little else of what went wrong, but keeps its causes.
+/// The crate shows little of what went wrong, but keeps its cause.
 fn unsent(what: &str, error: ClientError) -> Fault {
-    let mut text = format!("{what}: {}", error.descriptor().code().as_str());
     let mut cause = std::error::Error::source(&error);
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
+    while let Some(inner) = cause.and_then(std::error::Error::source) {
+        cause = Some(inner);
     }
-    Fault::retry(FaultKind::Network, text)
+    let told = cause.map_or_else(|| error.descriptor().code().as_str().to_owned(), ToString::to_string);
+    Fault::retry(FaultKind::Network, format!("{what}: {told}"))
 }

@@ -17,6 +17,10 @@ mod properties;
 mod route;
 mod timestamps;
 mod types;
+#[cfg(test)]
+mod vectors;
+#[cfg(test)]
+mod wire_tests;
 
 pub use commands::Client;
 pub use endpoints::parse_endpoints;

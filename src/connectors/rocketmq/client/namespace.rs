@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-const RETRY: &str = "%RETRY%";
+/// Begins the name of the topic that a broker keeps for a group.
+pub(super) const RETRY: &str = "%RETRY%";
 const DEAD_LETTERS: &str = "%DLQ%";
 
 /// The name of a topic or group on the wire. A name that has the namespace already stays, and so do names that the

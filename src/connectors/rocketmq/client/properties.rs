@@ -39,15 +39,18 @@ impl Properties {
         Self(pairs.into_iter().map(|(name, value)| format!("{name}\u{1}{value}\u{2}")).collect::<String>().into())
     }
 
-    /// The value of a property.
+    /// The value of a property. If it is there twice, that is the first: a broker appends to each message of a batch
+    /// what the batch as a whole had, among it an id that does not tell them apart.
     pub fn get(&self, name: &str) -> Option<&str> {
         let name = name.as_bytes();
         self.pairs().find_map(|(found, value)| (found == name).then_some(value)).map(text)
     }
 
-    /// All of them, in the order in which they came.
+    /// All of them, in the order in which they came, each name once.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.pairs().map(|(name, value)| (text(name), text(value)))
+        let first = move |at: usize, name: &[u8]| self.pairs().take(at).all(|(earlier, _)| earlier != name);
+        let pairs = self.pairs().enumerate().filter(move |(at, (name, _))| first(*at, name));
+        pairs.map(|(_, (name, value))| (text(name), text(value)))
     }
 
     /// Pairs without a name or a value are no properties, as in the Java client.
@@ -108,8 +111,9 @@ mod tests {
 
     #[test]
     fn properties_are_found_by_name_and_pairs_without_name_or_value_are_none() {
-        let properties =
-            Properties::new(Bytes::from_static(b"KEYS\x01k1 k2\x02x\x01\x02\x01y\x02junk\x02TAGS\x01T=\xc3\xa9"));
+        let properties = Properties::new(Bytes::from_static(
+            b"KEYS\x01k1 k2\x02KEYS\x01again\x02x\x01\x02\x01y\x02junk\x02TAGS\x01T=\xc3\xa9",
+        ));
         assert_eq!(properties.iter().collect::<Vec<_>>(), [("KEYS", "k1 k2"), ("TAGS", "T=é")]);
         assert_eq!((properties.get("TAGS"), properties.get("x"), properties.get("KEY")), (Some("T=é"), None, None));
         assert_eq!(Properties::default().iter().count(), 0);

@@ -1,12 +1,12 @@
 //! Where a time lies in a queue.
 
-use std::time::Duration;
+use std::{ops::Range, time::Duration};
 
 use super::{
     commands::Client,
     types::{Filter, Pull, Queue},
 };
-use crate::model::Fault;
+use crate::model::{Fault, FaultKind};
 
 impl Client {
     /// Position of the first message that was stored at `timestamp_ms` or later; behind the last one if none was.
@@ -14,8 +14,13 @@ impl Client {
     /// 4.x brokers answer the message nearest to the time, or any of those of one millisecond, so their answer is only
     /// where the search begins: pulls of one message by `group` find the place.
     pub async fn offset_at(&self, queue: &Queue, group: &str, timestamp_ms: i64) -> Result<u64, Fault> {
-        let (mut low, mut high) = (self.min_offset(queue).await?, self.max_offset(queue).await?);
-        let hint = self.search_offset(queue, timestamp_ms).await?.clamp(low, high);
+        let Range { start: mut low, end: mut high } = self.ends(queue, group).await?;
+        let hint = match self.search_offset(queue, timestamp_ms).await {
+            Ok(hint) => hint.clamp(low, high),
+            // It takes a right that those who read need not have.
+            Err(Fault { kind: FaultKind::Credentials, .. }) => low + (high - low) / 2,
+            Err(fault) => return Err(fault),
+        };
         // Everything before `low` is earlier, everything from `high` on is not. The hint is right, or nearly.
         let mut step = 1;
         let mut probe = hint.saturating_sub(1);

@@ -104,7 +104,7 @@ pub enum Filter {
     /// All.
     #[default]
     All,
-    /// With one of these tags. The broker compares hashes only; what collides is dropped here.
+    /// With one of these tags. The broker compares hashes only, so one with another tag may come too.
     Tags(Vec<String>),
     /// For which this SQL92 predicate over tags and properties holds. Brokers refuse it without
     /// `enablePropertyFilter=true`.
@@ -122,14 +122,14 @@ pub struct Pulled {
     pub min: u64,
     /// Position behind its last message.
     pub max: u64,
-    /// Of those looked at, those that are wanted, by position.
+    /// Of those looked at, those that the broker takes for wanted, by position.
     pub messages: Vec<PulledMessage>,
 }
 
 /// How a pull ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PullStatus {
-    /// Messages follow, or all of them were dropped for their tags.
+    /// Messages follow.
     Found,
     /// Nothing behind the offset came within the wait.
     NothingNew,
@@ -145,7 +145,7 @@ pub struct PulledMessage {
     /// Its position in the queue.
     pub queue_offset: u64,
     /// The id its sender gave it (property `UNIQ_KEY`), else the one of its place in the broker's log, as the Java
-    /// client's `getMsgId`.
+    /// client's `getMsgId`; but messages of one batch have one each, where 5.x's client shows that of the batch.
     pub id: Arc<str>,
     /// When its sender made it, in epoch milliseconds by the sender's clock.
     pub born_ms: i64,

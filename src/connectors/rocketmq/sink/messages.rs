@@ -15,8 +15,6 @@ use crate::{
 /// The body of one request: a quarter of what Java's documentation advises for a batch (1 MiB, where brokers take 4 by
 /// default). More of them are under way at once, and larger ones are no faster.
 const BATCH_BYTES: usize = 256 << 10;
-/// The largest body that is tried: no side of the protocol reads a frame of 16 MiB or more, and closes the connection.
-const BODY_BYTES: usize = (16 << 20) - (64 << 10);
 
 /// Makes messages of rows.
 pub struct Messages {
@@ -94,12 +92,6 @@ fn message(
     keys: Option<String>,
     tags: Option<String>,
 ) -> Result<Outgoing, String> {
-    if body.is_empty() {
-        return Err("its body is empty, and the service takes no empty message".to_owned());
-    }
-    if body.len() > BODY_BYTES {
-        return Err(format!("its body has {} bytes, and no request can hold more than {BODY_BYTES}", body.len()));
-    }
     let message = Outgoing { body: encoded.slice(body), keys, tags, properties: Vec::new() };
     message.check().map_err(|fault| fault.to_string())?;
     Ok(message)

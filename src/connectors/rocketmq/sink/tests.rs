@@ -162,10 +162,10 @@ async fn a_row_that_can_be_no_message_is_answered_without_asking() {
         [(None, "", None), (Some("a\u{1}b"), "x", None), (Some(long.as_str()), "x", None), (None, "good", None)];
     let refused = sink.write(&rows(&given)).await.unwrap();
     let reasons: Vec<_> = refused.iter().map(|reject| (reject.row, reject.reason.as_str())).collect();
-    assert!(reasons[0].1.contains("empty") && reasons[1].1.contains("separates") && reasons[2].1.contains("its properties take 40"));
-    assert_eq!(reasons.iter().map(|(row, _)| *row).collect::<Vec<_>>(), [0, 1, 2]);
+    assert!(reasons[0].1.contains("separates") && reasons[1].1.contains("its properties take 40"), "{reasons:?}");
+    assert_eq!(reasons.iter().map(|(row, _)| *row).collect::<Vec<_>>(), [1, 2]);
     sink.prepare(Epoch(1)).await.unwrap();
-    assert_eq!(fake.bodies(), ["good"]);
+    assert_eq!(fake.bodies(), ["", "good"]);
 }
 
 #[tokio::test]
