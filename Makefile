@@ -1,4 +1,4 @@
-# make demo      everything at once, to look at (a debug build: about three minutes on two cores the first time)
+# make demo      everything at once, to look at (a debug build: about five minutes on two cores the first time)
 # make test      all tests; sets up the SDKs they drive (Python virtual environment, npm packages), and RocketMQ
 # make rocketmq  the real servers of RocketMQ for the tests, by Maven (needs a JDK; fetches 120 MB the first time)
 # make lint      rustfmt and clippy

@@ -360,3 +360,14 @@ mod failures {
         assert_eq!(lines(&place.path("out")), ["{\"n\":1}"]);
     }
 }
+
+#[test]
+fn memory_that_is_asked_for_and_not_used_is_not_made_real_by_huge_pages() {
+    let mut place = Place::new();
+    place.define("d", "source: { connector: datagen, schema: { n: BIGINT } }\nsink: { connector: blackhole }\n");
+    let mut supervisor = place.run();
+    let status = fs::read_to_string(format!("/proc/{}/status", supervisor.process.pid())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("THP_enabled:")).expect("Linux 5.0 or newer");
+    assert_eq!(line.split_whitespace().last(), Some("0"));
+    assert_eq!(supervisor.stop(), 0);
+}

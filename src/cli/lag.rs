@@ -164,8 +164,9 @@ fn to_text(lanes: &[Lag]) -> String {
         let (first, next) = (range.map(|range| range.start), range.map(|range| range.end));
         table.add_row([lag.lane.to_string(), number(lag.position), number(first), number(next), number(lag.behind())]);
     }
-    let total = lanes.iter().filter_map(Lag::behind).sum::<u64>();
-    table.add_row(["all".to_owned(), String::new(), String::new(), String::new(), total.to_string()]);
+    // Of lanes of which nothing is known, no sum: 0 would mean that all is read.
+    let total = lanes.iter().filter_map(Lag::behind).reduce(|one, other| one + other);
+    table.add_row(["all".to_owned(), String::new(), String::new(), String::new(), number(total)]);
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
         if index > 0 {
@@ -193,5 +194,7 @@ mod tests {
             Some(vec!["c/t/b/0", "7", "2", "10", "3"])
         );
         assert!(text.lines().last().is_some_and(|line| line.starts_with("all") && line.ends_with('3')), "{text}");
+        let text = to_text(&[lane(None, Some(0..10)), lane(Some(7), None)]);
+        assert!(text.lines().last().is_some_and(|line| line.starts_with("all") && line.ends_with('-')), "{text}");
     }
 }

@@ -231,7 +231,16 @@ mod tests {
             for (at, line) in keys {
                 let mut with: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
                 with[at] = format!("  {line}");
-                assert_eq!(wrong(&with.join("\n")), "", "{asked}: {line}");
+                let mut told = wrong(&with.join("\n"));
+                // An option that goes with another one says which.
+                if let Some((other, _)) = told.split_once(" needs `").and_then(|(_, rest)| rest.split_once('`')) {
+                    // In the section of the first one, source or sink.
+                    let places = || (0..lines.len()).filter(|at| lines[*at].starts_with(&format!("  # {other}: ")));
+                    let other = places().min_by_key(|other| at.abs_diff(*other)).unwrap();
+                    with[other] = format!("  {}", &lines[other][4..]);
+                    told = wrong(&with.join("\n"));
+                }
+                assert_eq!(told, "", "{asked}: {line}");
             }
         }
     }
