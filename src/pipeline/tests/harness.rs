@@ -429,12 +429,20 @@ impl Rig {
     }
 
     pub async fn try_open_with(&self, plan: Plan) -> Result<Running, Fault> {
-        let mut events = self.start_with(plan);
+        self.opened(self.start_with(plan)).await.map(|running| running.expect("it has not finished"))
+    }
+
+    /// Opens a generation, unless an earlier one has finished for good.
+    pub async fn open_unless_finished(&self) -> Option<Running> {
+        self.opened(self.start()).await.unwrap_or_else(|fault| panic!("{fault}"))
+    }
+
+    async fn opened(&self, mut events: Events) -> Result<Option<Running>, Fault> {
         loop {
             match events.next().await {
-                Event::Running(controls) => return Ok(Running::new(controls, events)),
+                Event::Running(controls) => return Ok(Some(Running::new(controls, events))),
                 Event::Fault { fault, .. } => return Err(fault),
-                Event::Finished => panic!("it has finished"),
+                Event::Finished => return Ok(None),
                 _ => {}
             }
         }
