@@ -4,6 +4,7 @@ pub mod blackhole;
 pub mod cmq;
 pub mod datagen;
 pub mod filesystem;
+mod http_client;
 mod load;
 pub mod mns;
 mod not_null;

@@ -1,4 +1,6 @@
 //! Tencent CMQ, also as the CMQ edition of TDMQ: source and sink, over either of its protocols.
 
+pub mod client;
+pub mod options;
 pub mod signature;
 pub mod wire;
