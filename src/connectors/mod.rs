@@ -28,6 +28,7 @@ pub const REGISTRY: Registry = Registry {
         &rocketmq::TABLES_4,
         &rocketmq::TABLES_5,
         &rocketmq::mq::TABLES,
+        &cmq::TABLES,
         &datagen::TABLES,
         &filesystem::TABLES,
         &print::TABLES,

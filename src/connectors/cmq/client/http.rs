@@ -52,10 +52,6 @@ impl HttpClient {
         })
     }
 
-    pub fn patience(&self, wait: Duration) -> Duration {
-        self.timeout + wait
-    }
-
     pub async fn attributes(&self) -> Result<QueueAttributes, Fault> {
         const OPERATION: &str = "get queue attributes";
         let read = self.call(OPERATION, "GetQueueAttributes", Vec::new(), Duration::ZERO).await?;
@@ -122,7 +118,7 @@ impl HttpClient {
     ) -> Result<Read, Fault> {
         parameters.push(("queueName".into(), self.queue.clone()));
         let form = signed("POST", &self.endpoint, action, parameters, &self.credentials);
-        let request = self.http.post(self.endpoint.clone()).timeout(self.patience(wait)).body(form);
+        let request = self.http.post(self.endpoint.clone()).timeout(self.timeout + wait).body(form);
         let request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
         let response = request.send().await.map_err(|error| fault_of_transport(operation, error))?;
         let status = response.status();

@@ -4,14 +4,18 @@
 //! address that answer, it asks one after the other.
 
 mod connection;
+#[cfg(test)]
+mod fake;
 mod faults;
 mod http;
 mod name_server;
 mod options;
 mod signed;
 mod tcp;
+#[cfg(test)]
+mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -115,14 +119,6 @@ impl Client {
         match self {
             Self::Tcp(client) => client.send(bodies).await,
             Self::Http(client) => client.send(bodies).await,
-        }
-    }
-
-    /// How long a call may take by itself that waits for `wait`.
-    pub fn patience(&self, wait: Duration) -> Duration {
-        match self {
-            Self::Tcp(client) => client.patience(wait),
-            Self::Http(client) => client.patience(wait),
         }
     }
 }

@@ -47,11 +47,6 @@ impl NameServers {
         })
     }
 
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.hosts.len()
-    }
-
     /// The addresses (`host:port`) of a queue; at least one. The published SDK gives up at the first name server that
     /// cannot be reached; here the next one is asked, as after one that refuses.
     pub async fn route(&self, queue: &str) -> Result<Vec<String>, Fault> {

@@ -4,6 +4,7 @@ use std::{fmt, time::Duration};
 
 use url::Url;
 
+use super::tcp::MOST_TRIED;
 use crate::connectors::cmq::signature::{SignMethod, sign};
 
 /// Which protocol is spoken.
@@ -55,4 +56,16 @@ pub struct ClientOptions {
     pub transport: Transport,
     /// How long an answer is waited for, beyond the wait that a receive asks for.
     pub request_timeout: Duration,
+}
+
+impl ClientOptions {
+    /// How long a call may take by itself that waits for `wait`. Over TCP there may come before it: asking every name
+    /// server, then connecting to and authenticating at some addresses.
+    pub fn patience(&self, wait: Duration) -> Duration {
+        let before = match self.transport {
+            Transport::Tcp => u32::try_from(self.hosts.len()).unwrap_or(u32::MAX).saturating_add(2 * MOST_TRIED),
+            Transport::Http => 0,
+        };
+        self.request_timeout.saturating_mul(before.saturating_add(1)).saturating_add(wait)
+    }
 }

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Addresses that are tried before a call fails. The next call asks for a new route, and tries them in another order.
-const MOST_TRIED: u32 = 4;
+pub(super) const MOST_TRIED: u32 = 4;
 
 /// A client of one queue over TCP.
 #[derive(Debug)]
@@ -56,13 +56,6 @@ impl TcpClient {
             current: Mutex::default(),
             send: AtomicU64::new(0),
         })
-    }
-
-    /// The call itself, and before it asking every name server, then connecting to and authenticating at some addresses.
-    pub fn patience(&self, wait: Duration) -> Duration {
-        let name_servers = u32::try_from(self.name_servers.count()).unwrap_or(u32::MAX);
-        let before = name_servers.saturating_add(2 * MOST_TRIED);
-        self.timeout.saturating_mul(before.saturating_add(1)).saturating_add(wait)
     }
 
     pub async fn connect(&self) -> Result<(), Fault> {
