@@ -123,14 +123,17 @@ fn what_is_wrong_is_told_at_its_place() {
         (
             source(&[]),
             &[
-                "1:1: error: the required option `format` is missing from `source`; expected `format: ...`, `json` or `csv`",
+                "1:1: error: the required option `format` is missing from `source`; expected the name of a format: `json`, `csv`",
             ],
         ),
-        (source(&["format: raw"]), &["8:11: error: `cmq` does not take the format `raw`; expected `json` or `csv`"]),
+        (
+            source(&["format: raw"]),
+            &["8:11: error: `cmq` does not go with the format `raw`; expected the name of a format: `json`, `csv`"],
+        ),
         (json(&["batch-size: 17"]), &["9:15: error: `batch-size` is `17`; expected an integer from 1 to 16"]),
         (
             json(&["polling-wait-timeout: 31s"]),
-            &["9:25: error: `polling-wait-timeout` is `31s`; expected a duration from 0ms to 30s, such as `10s`"],
+            &["9:25: error: `polling-wait-timeout` is `31s`; expected a duration from 0s to 30s, such as `10s`"],
         ),
         (
             json(&["polling-wait-timeout: 1500ms"]),
@@ -139,18 +142,20 @@ fn what_is_wrong_is_told_at_its_place() {
         (
             json(&["sign-method: HmacSHA512"]),
             &[
-                "9:16: error: `sign-method` is `HmacSHA512`; expected `HmacSHA1` or `HmacSHA256`; did you mean `HmacSHA256`?",
+                "9:16: error: `sign-method` is `HmacSHA512`; expected `HmacSHA1` or `HmacSHA256`; did you mean `HmacSHA1`?",
             ],
         ),
-        (
-            json(&["transport: udp"]),
-            &["9:14: error: `transport` is `udp`; expected `tcp` or `http`; did you mean `tcp`?"],
-        ),
+        (json(&["transport: udp"]), &["9:14: error: `transport` is `udp`; expected `tcp` or `http`"]),
         (json(&["retry-time: 3"]), &["9:3: error: `source` has no option `retry-time`; did you mean `retry-times`?"]),
         (
             json(&["json.ignore-parse-errors: true", "json.fail-on-missing-field: true"]),
-            &["10:31: error: `json.fail-on-missing-field` and `json.ignore-parse-errors` cannot both be true"],
+            &[
+                "10:31: error: json.fail-on-missing-field and json.ignore-parse-errors cannot both be true: one makes a missing \
+               field an error, the other ignores errors",
+            ],
         ),
+        (source(&["format: csv", "csv.quote-character: \"'\"", "csv.disable-quote-character: true"]), &["CHECK"]),
+        (source(&["format: csv", "csv.field-delimiter: \"\\n\""]), &["CHECK"]),
         (
             json(&[]).replace("queue: q", "queue: 1q"),
             &["4:10: error: `queue` is `1q`; expected a queue: a letter, then up to 63 letters, digits, `-` or `_`"],
@@ -161,7 +166,7 @@ fn what_is_wrong_is_told_at_its_place() {
         ),
         (
             sink(&["format: json", "max-block-timeout: soon"]),
-            &["8:22: error: `max-block-timeout` is `soon`; expected a duration from 0ms to 1h, such as `10s`"],
+            &["8:22: error: `max-block-timeout` is `soon`; expected a duration from 0s to 1h, such as `10s`"],
         ),
         (
             sink(&["format: json", "retry-times: -1"]),

@@ -133,13 +133,17 @@ pub(super) fn check(endpoint: &Endpoint) -> Vec<Diagnostic> {
         let text = format!("`polling-wait-timeout`: the service counts whole seconds, so {rounded}s is used");
         found.push(Diagnostic::warning(text).at(endpoint.at(At::Option(&POLLING_WAIT_TIMEOUT))));
     }
-    if endpoint.role == Role::Source
-        && let Some(format) = &endpoint.format
-        && let Err(reason) = formats::decoder(format.name, &endpoint.schema, &format_options(endpoint))
-    {
-        found.push(Diagnostic::error(reason).at(endpoint.at(At::Format)));
-    }
+    found.extend(default_delimiter(endpoint));
     found
+}
+
+/// Whether the options go together with the line delimiter that is the default here. What is wrong without it the format
+/// itself says.
+fn default_delimiter(endpoint: &Endpoint) -> Option<Diagnostic> {
+    let format = endpoint.format.as_ref().filter(|_| endpoint.role == Role::Source)?;
+    let unfit = |options: &Options| formats::decoder(format.name, &endpoint.schema, options).err();
+    let reason = unfit(&format_options(endpoint)).filter(|_| unfit(&format.options).is_none())?;
+    Some(Diagnostic::error(reason).at(endpoint.at(At::Format)).help("`csv.line-delimiter` is `\\n` unless it is set"))
 }
 
 /// A name server where the endpoint is wanted, or the other way round: it would answer what nobody understands.
