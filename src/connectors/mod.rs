@@ -1,6 +1,7 @@
 //! The table of connectors, and what a checked definition becomes. A connector is one folder and one line here.
 
 pub mod blackhole;
+pub mod cmq;
 pub mod datagen;
 pub mod filesystem;
 mod load;
