@@ -2,48 +2,34 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 
-/// What a handle says.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Handle {
-    /// The message's number within its queue.
-    pub number: u64,
-    /// Which of the message's handles it is.
-    pub serial: u64,
-}
+use super::convert::id_text;
+use crate::emulator::message::{Handle, Receipt};
 
-/// Why a handle says nothing.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unreadable {
-    /// It cannot be a handle of this service at all.
-    Malformed,
-    /// It looks like one, but is none of ours.
-    Foreign,
-}
-
-/// Writes a handle. `serial` differs for every delivery and visibility change of a message.
-pub(super) fn write(id: &str, handle: &Handle, received_ms: i64, visibility_ms: i64, count: u32) -> String {
+/// Writes a handle.
+pub(super) fn write(receipt: &Receipt) -> String {
     // Seven fields and an opaque end, as recorded; the meaning of those after the third is not known.
-    let Handle { number, serial } = handle;
-    let text = format!("{count} {received_ms} {visibility_ms} {number} 0 emulator 0 {serial}|~?>");
-    format!("{id}-{}", STANDARD.encode(text))
+    let Receipt { handle: Handle { number, serial }, issued_ms, valid_ms, dequeue_count, .. } = receipt;
+    let text = format!("{dequeue_count} {issued_ms} {valid_ms} {number} 0 emulator 0 {serial}|~?>");
+    format!("{}-{}", id_text(receipt.id), STANDARD.encode(text))
 }
 
-/// Reads a handle, without knowing whether it is still valid.
-pub(super) fn read(handle: &str) -> Result<(&str, Handle), Unreadable> {
-    let (id, encoded) = handle.split_once('-').ok_or(Unreadable::Malformed)?;
+/// Reads a handle, without knowing whether it is still valid. One that looks like a handle but is none of ours is
+/// [`Handle::NONE`]; `None`: it cannot be a handle of this service at all.
+pub(super) fn read(text: &str) -> Option<Handle> {
+    let (id, encoded) = text.split_once('-')?;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-');
-    if id.is_empty() || encoded.is_empty() || !handle.bytes().all(plain) {
-        return Err(Unreadable::Malformed);
+    if id.is_empty() || encoded.is_empty() || !text.bytes().all(plain) {
+        return None;
     }
-    let text = STANDARD.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    let text = text.ok_or(Unreadable::Foreign)?;
+    Some(decode(encoded).unwrap_or(Handle::NONE))
+}
+
+fn decode(encoded: &str) -> Option<Handle> {
+    let text = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
     let mut fields = text.split(' ').skip(3);
-    let number = fields.next().and_then(|field| field.parse().ok());
-    let serial = fields.nth(3).and_then(|field| field.split('|').next()).and_then(|field| field.parse().ok());
-    match (number, serial) {
-        (Some(number), Some(serial)) => Ok((id, Handle { number, serial })),
-        _ => Err(Unreadable::Foreign),
-    }
+    let number = fields.next()?.parse().ok()?;
+    let serial = fields.nth(3)?.split('|').next()?.parse().ok()?;
+    Some(Handle { number, serial })
 }
 
 #[cfg(test)]
@@ -52,13 +38,16 @@ mod tests {
 
     #[test]
     fn a_handle_reads_back_as_written_and_others_are_told_apart() {
-        let written = write("AB", &Handle { number: 7, serial: 9 }, 1, 30_000, 2);
-        assert_eq!(read(&written), Ok(("AB", Handle { number: 7, serial: 9 })));
+        let handle = Handle { number: 7, serial: 9 };
+        let receipt = Receipt { id: 0xAB, handle, issued_ms: 1, valid_ms: 30_000, dequeue_count: 2, next_visible_ms: 0 };
+        let written = write(&receipt);
+        assert!(written.starts_with("000000000000000000000000000000AB-"), "{written}");
+        assert_eq!(read(&written), Some(handle));
         for malformed in ["", "bogus", "-", "a-", "-b", "a-b c", "a-b\u{e4}"] {
-            assert_eq!(read(malformed), Err(Unreadable::Malformed), "{malformed}");
+            assert_eq!(read(malformed), None, "{malformed}");
         }
         for foreign in ["bogus-handle", "AAAA-bogus==", "AB-YWJj"] {
-            assert_eq!(read(foreign), Err(Unreadable::Foreign), "{foreign}");
+            assert_eq!(read(foreign), Some(Handle::NONE), "{foreign}");
         }
     }
 }
