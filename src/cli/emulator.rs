@@ -46,7 +46,7 @@ pub struct EmulatorArgs {
     pub seed: u64,
     /// Keep a record of every message, for GET /_emulator/queues/NAME/log; it grows without a bound
     #[arg(long)]
-    pub log: bool,
+    pub keep_log: bool,
 }
 
 /// What `--help` says of switches: each with what it takes and does.
@@ -87,7 +87,7 @@ impl EmulatorArgs {
             credentials: credentials.map(|(id, Secret(secret))| AccessKey { id, secret }),
             queues: self.queues,
             seed: self.seed,
-            log: self.log,
+            keep_log: self.keep_log,
             ..Config::default()
         };
         for flag in self.faults.iter().filter(|flag| flag.queue.is_none()) {

@@ -37,7 +37,7 @@ pub(super) fn respond(state: &State, method: &Method, path: &str, body: &[u8]) -
                 "faults" => faults(state, method, Some(&name), body),
                 _ if is_read(method) => match lock(&cell.queue).log() {
                     Some(entries) => json(StatusCode::OK, &entries),
-                    None => refuse(StatusCode::NOT_FOUND, "no record is kept: start the emulator with --log"),
+                    None => refuse(StatusCode::NOT_FOUND, "no record is kept: start the emulator with --keep-log"),
                 },
                 _ => refuse(StatusCode::METHOD_NOT_ALLOWED, "this is read only: GET"),
             }

@@ -46,7 +46,7 @@ pub struct Config {
     /// Seed of what is random in faults.
     pub seed: u64,
     /// Whether to keep a record of every message that is sent, for as long as its queue is there.
-    pub log: bool,
+    pub keep_log: bool,
 }
 
 impl Default for Config {
@@ -60,7 +60,7 @@ impl Default for Config {
             faults: Faults::default(),
             queue_faults: BTreeMap::new(),
             seed: 1,
-            log: false,
+            keep_log: false,
         }
     }
 }
@@ -118,7 +118,7 @@ pub async fn start(config: Config) -> io::Result<Emulator> {
         services.push(("cmq tcp", cmq.addresses.tcp.to_string()));
     }
     let faults = (config.faults, config.queue_faults);
-    let state = Arc::new(State::new(services, config.credentials, faults, config.seed, config.log));
+    let state = Arc::new(State::new(services, config.credentials, faults, config.seed, config.keep_log));
     for name in &config.queues {
         state.create(name, &message::Settings::default());
     }
