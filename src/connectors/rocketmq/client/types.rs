@@ -196,7 +196,9 @@ impl Outgoing {
     /// Whether the protocol can carry it at all. A fault of kind `Poison` otherwise, which names what is wrong.
     /// [`super::Client::send`] checks this too.
     pub fn check(&self) -> Result<(), Fault> {
-        properties::encode(self, &"0".repeat(32), None).and_then(|encoded| properties::fits(encoded.len() + ADDED))
+        // As long as any.
+        let id = self.id.as_deref().unwrap_or("00000000000000000000000000000000");
+        properties::encode(self, id, None).and_then(|encoded| properties::fits(encoded.len() + ADDED))
     }
 
     /// How many bytes it takes in a batch, for a batch's limit.
