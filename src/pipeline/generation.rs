@@ -59,6 +59,8 @@ pub struct Controls {
     pub generation: Generation,
     /// Its actors.
     pub children: Vec<Child>,
+    /// Whether messages are received; otherwise [`Event::Begun`] follows.
+    pub begun: bool,
     intake: Intake,
     /// An actor ends when nobody holds its address. Held here, it ends only when it is ended, or by a fault of its
     /// own, so that after a panic it is the one that panicked which is named.
@@ -114,6 +116,7 @@ async fn prepare(seed: &Seed) -> Result<Option<Prepared>, Fault> {
     let timeout = plan.checkpoint.timeout;
     let stored = async { seed.store.open_generation(&plan.name, &plan.source_identity).await.map_err(Fault::from) };
     let stored = within(timeout, &"the state store".into(), stored).await?;
+    seed.vitals.stored(stored.positions.clone());
     reporter.event(Event::Numbered(stored.generation));
     fail_point!("start.numbered");
     let context = SinkContext {
@@ -328,5 +331,6 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
             child::start(who(enumerator::NAME), context, actor)
         }
     });
-    Controls { generation, children, intake, _others: others }
+    let begun = matches!(intake, Intake::Poller(_));
+    Controls { generation, children, begun, intake, _others: others }
 }
