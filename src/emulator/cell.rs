@@ -54,12 +54,7 @@ pub(super) struct Receive {
 
 impl QueueCell {
     pub(super) fn new(queue: Queue) -> Self {
-        Self {
-            queue: Mutex::new(queue),
-            id: fastrand::u32(..),
-            changed: Notify::new(),
-            polls: AtomicUsize::new(0),
-        }
+        Self { queue: Mutex::new(queue), id: fastrand::u32(..), changed: Notify::new(), polls: AtomicUsize::new(0) }
     }
 
     /// Changes the queue, then wakes who waits if there is reason to: something is ready, or will be earlier than they

@@ -80,8 +80,15 @@ mod tests {
         let report = QueueReport { active: 1, statistics, ..QueueReport::default() };
         let faults = Faults { throttle: 0.25, delay_ms: 40, ..Faults::default() };
         let rows = [Row { name: "a<script>".into(), report, faults }];
-        let page = table(&[("mns", "http://127.0.0.1:1".into()), ("cmq tcp", "127.0.0.1:2".into())], &rows, Faults::default());
-        for part in ["mns at http://127.0.0.1:1, cmq tcp at 127.0.0.1:2", "a&lt;script", "throttle=0.25, delay-ms=40", "sent 3, throttled 2", "for all queues: none"] {
+        let page =
+            table(&[("mns", "http://127.0.0.1:1".into()), ("cmq tcp", "127.0.0.1:2".into())], &rows, Faults::default());
+        for part in [
+            "mns at http://127.0.0.1:1, cmq tcp at 127.0.0.1:2",
+            "a&lt;script",
+            "throttle=0.25, delay-ms=40",
+            "sent 3, throttled 2",
+            "for all queues: none",
+        ] {
             assert!(page.contains(part), "{part} in {page}");
         }
         assert!(!page.contains("<script"), "{page}");

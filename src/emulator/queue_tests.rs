@@ -84,7 +84,8 @@ fn urgent_comes_before_old_and_a_delay_is_kept() {
     }
     assert_eq!(counters(&mut queue, 0), (3, 0, 1));
     assert_eq!(queue.next_change(), Some(5 * SECOND));
-    let bodies: Vec<_> = queue.receive(16, None, 1).into_iter().map(|delivery| body(&delivery.message).to_owned()).collect();
+    let bodies: Vec<_> =
+        queue.receive(16, None, 1).into_iter().map(|delivery| body(&delivery.message).to_owned()).collect();
     assert_eq!(bodies, ["first", "usual", "late"]);
     assert_eq!(queue.receive(16, None, 5 * SECOND).remove(0).message.body, "delayed");
 }

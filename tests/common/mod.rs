@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so")]
 
+pub mod cmq;
 pub mod letters;
 pub mod numbers;
 pub mod rocketmq;
@@ -84,6 +85,10 @@ pub fn binary() -> Command {
 pub struct EmulatorProcess {
     pub process: Process,
     pub endpoint: String,
+    /// Where CMQ is over HTTP, its name server too, if it was started with `--cmq`.
+    pub cmq: String,
+    /// Where CMQ is over TCP, as `127.0.0.1:1234`.
+    pub cmq_tcp: String,
 }
 
 impl EmulatorProcess {
@@ -100,10 +105,15 @@ impl EmulatorProcess {
             .stdout(Stdio::piped())
             .spawn()
             .expect("the emulator starts");
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("it says where it is");
-        let endpoint = line.trim().strip_prefix("emulator: mns ").expect("its address").to_owned();
-        Self { process: Process(child), endpoint }
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let mut told = |service: &str| {
+            let line = lines.next().expect("it says where it is").expect("UTF-8");
+            line.strip_prefix("emulator: ").and_then(|line| line.strip_prefix(service)).expect("its address").to_owned()
+        };
+        let endpoint = told("mns ");
+        let has_cmq = arguments.contains(&"--cmq");
+        let (cmq, cmq_tcp) = if has_cmq { (told("cmq "), told("cmq tcp ")) } else { Default::default() };
+        Self { process: Process(child), endpoint, cmq, cmq_tcp }
     }
 
     fn address(&self) -> &str {

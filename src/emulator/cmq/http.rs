@@ -17,7 +17,9 @@ use super::{
     Cmq,
     access::{self, Signed},
     actions::{self, LONGEST_DELAY_SECONDS},
-    answer::{BATCH_SIZE, Code, DELAY, EMPTY_BODY, INVALID_HANDLE, MISSING, OK, OUT_OF_RANGE, REQUEST_TOO_LARGE, Refusal},
+    answer::{
+        BATCH_SIZE, Code, DELAY, EMPTY_BODY, INVALID_HANDLE, MISSING, OK, OUT_OF_RANGE, REQUEST_TOO_LARGE, Refusal,
+    },
     id_number,
     parameters::Parameters,
     queues, read_handle, write_handle,
@@ -150,7 +152,8 @@ impl Front {
         let cell = actions::find(&self.cmq.state, parameters.queue()?)?;
         let delay = parameters.number("delaySeconds", 0..=LONGEST_DELAY_SECONDS, DELAY)?;
         let is_batch = action == "BatchSendMessage";
-        let bodies = if is_batch { parameters.list("msgBody")? } else { vec![parameters.get("msgBody").ok_or(EMPTY_BODY)?] };
+        let bodies =
+            if is_batch { parameters.list("msgBody")? } else { vec![parameters.get("msgBody").ok_or(EMPTY_BODY)?] };
         let bodies = bodies.into_iter().map(|body| Bytes::copy_from_slice(body.as_bytes())).collect();
         let sent = actions::send(&self.cmq.state.clock, &cell, bodies, delay)?;
         let mut msg_list: Vec<_> = sent.into_iter().map(|id| json::Sent { msg_id: id.to_string() }).collect();

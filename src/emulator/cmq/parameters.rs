@@ -66,7 +66,10 @@ mod tests {
     fn a_list_is_by_number_and_begins_at_0_or_1() {
         assert_eq!(list("msgBody.0=a&x=1&msgBody.1=b"), Ok("a b".into()));
         let reversed: Vec<_> = (1..=16).rev().map(|n| format!("msgBody.{n}={n}")).collect();
-        assert_eq!(list(&reversed.join("&")).expect("consecutive"), (1..=16).map(|n| n.to_string()).collect::<Vec<_>>().join(" "));
+        assert_eq!(
+            list(&reversed.join("&")).expect("consecutive"),
+            (1..=16).map(|n| n.to_string()).collect::<Vec<_>>().join(" ")
+        );
         for gap in ["msgBody.2=a", "msgBody.1=a&msgBody.3=b", "msgBody.1=a&msgBody.1=b", "msgBody.x=a"] {
             assert_eq!(list(gap), Err(INDEX_GAP), "{gap}");
         }

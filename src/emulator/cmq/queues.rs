@@ -112,8 +112,7 @@ pub(super) fn list(cmq: &Cmq, parameters: &Parameters) -> Done {
     let limit = parameters.number("limit", 1..=50, OUT_OF_RANGE)?.unwrap_or(20);
     let found: Vec<_> = cmq.state.cells().into_iter().filter(|(name, _)| name.contains(word)).collect();
     let page = found.iter().skip(offset as usize).take(limit as usize);
-    let page: Vec<_> =
-        page.map(|(name, cell)| json!({ "queueId": queue_id(cell), "queueName": name })).collect();
+    let page: Vec<_> = page.map(|(name, cell)| json!({ "queueId": queue_id(cell), "queueName": name })).collect();
     Ok(fields(&json!({ "totalCount": found.len(), "queueList": page })))
 }
 

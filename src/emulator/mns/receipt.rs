@@ -39,7 +39,8 @@ mod tests {
     #[test]
     fn a_handle_reads_back_as_written_and_others_are_told_apart() {
         let handle = Handle { number: 7, serial: 9 };
-        let receipt = Receipt { id: 0xAB, handle, issued_ms: 1, valid_ms: 30_000, dequeue_count: 2, next_visible_ms: 0 };
+        let receipt =
+            Receipt { id: 0xAB, handle, issued_ms: 1, valid_ms: 30_000, dequeue_count: 2, next_visible_ms: 0 };
         let written = write(&receipt);
         assert!(written.starts_with("000000000000000000000000000000AB-"), "{written}");
         assert_eq!(read(&written), Some(handle));
