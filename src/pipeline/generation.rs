@@ -23,6 +23,7 @@ use super::{
     retry::{retrying, within},
     sink_writer::{self, SinkWriter},
     sinks::{Letters, Sinks, with_retries},
+    visibility::Visibility,
 };
 use crate::{
     connector::{Lanes, LogSource, OpenedQueue, QueueFacts, Sink, SinkContext, Source},
@@ -58,6 +59,8 @@ pub struct Controls {
     pub generation: Generation,
     /// Its actors.
     pub children: Vec<Child>,
+    /// Whether messages are received; otherwise [`Event::Begun`] follows.
+    pub begun: bool,
     intake: Intake,
     /// An actor ends when nobody holds its address. Held here, it ends only when it is ended, or by a fault of its
     /// own, so that after a panic it is the one that panicked which is named.
@@ -113,6 +116,7 @@ async fn prepare(seed: &Seed) -> Result<Option<Prepared>, Fault> {
     let timeout = plan.checkpoint.timeout;
     let stored = async { seed.store.open_generation(&plan.name, &plan.source_identity).await.map_err(Fault::from) };
     let stored = within(timeout, &"the state store".into(), stored).await?;
+    seed.vitals.stored(stored.positions.clone());
     reporter.event(Event::Numbered(stored.generation));
     fail_point!("start.numbered");
     let context = SinkContext {
@@ -138,7 +142,6 @@ async fn open_source(seed: &Seed, known: &BTreeMap<LaneId, u64>) -> Result<Opene
         Source::Queue(source) => {
             let deadline = source.patience() + timeout;
             let opened = retrying(vitals, reporter, "open", deadline, None, || source.open()).await?;
-            warn_of_visibility(plan, &opened);
             Ok(Opened::Queue(opened))
         }
         Source::Log(source) => {
@@ -146,22 +149,6 @@ async fn open_source(seed: &Seed, known: &BTreeMap<LaneId, u64>) -> Result<Opene
             let lanes = retrying(vitals, reporter, "discover", deadline, None, || source.lanes(known)).await?;
             Ok(Opened::Log(source, lanes))
         }
-    }
-}
-
-fn warn_of_visibility(plan: &Plan, opened: &OpenedQueue) {
-    if let Some(visibility) = opened.facts.visibility_timeout
-        && visibility <= plan.checkpoint.interval
-    {
-        let meanwhile = if opened.acknowledger.extends() {
-            "messages are extended one by one"
-        } else {
-            "messages are delivered again before they are deleted"
-        };
-        tracing::warn!(
-            visibility_timeout = ?visibility, checkpoint_interval = ?plan.checkpoint.interval,
-            "the queue's visibility timeout should be longer than the checkpoint interval: {meanwhile}"
-        );
     }
 }
 
@@ -313,9 +300,11 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
     let polling = Polling::new(plan.rate, plan.checkpoint.timeout, reporter, vitals);
     children.push(match receiver {
         Receiver::Poller(context, opened) => {
+            let visibility = span(poller::NAME).in_scope(|| Visibility::of(&opened, plan.checkpoint.interval));
             let actor = Poller {
                 source: plan.source_identity.clone(),
                 opened,
+                visibility,
                 credits,
                 polling,
                 limit: plan.checkpoint.max_unacknowledged,
@@ -342,5 +331,6 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
             child::start(who(enumerator::NAME), context, actor)
         }
     });
-    Controls { generation, children, intake, _others: others }
+    let begun = matches!(intake, Intake::Poller(_));
+    Controls { generation, children, begun, intake, _others: others }
 }

@@ -55,7 +55,14 @@ impl Properties {
 
     /// Pairs without a name or a value are no properties, as in the Java client.
     fn pairs(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.0.split(|byte| *byte == VALUE_END).filter_map(|pair| {
+        let mut rest = &*self.0;
+        let pairs = std::iter::from_fn(move || {
+            let end = memchr::memchr(VALUE_END, rest).unwrap_or(rest.len());
+            let pair = (!rest.is_empty()).then(|| &rest[..end]);
+            rest = rest.get(end + 1..).unwrap_or_default();
+            pair
+        });
+        pairs.filter_map(|pair| {
             let at = memchr::memchr(NAME_END, pair)?;
             let (name, value) = (&pair[..at], &pair[at + 1..]);
             (!name.is_empty() && !value.is_empty()).then_some((name, value))
@@ -90,11 +97,17 @@ pub(super) fn encode(message: &Outgoing, id: &str, namespace: Option<&str>) -> R
         }
         encoded.extend([name, "\u{1}", value, "\u{2}"]);
     }
-    if encoded.len() > Outgoing::MOST_PROPERTIES {
-        let most = Outgoing::MOST_PROPERTIES;
-        return Err(refused(format!("its properties take {} bytes, and a broker takes {most} at most", encoded.len())));
-    }
+    fits(encoded.len())?;
     Ok(encoded)
+}
+
+/// Whether a broker takes so many bytes of them.
+pub(super) fn fits(bytes: usize) -> Result<(), Fault> {
+    const MOST: usize = Outgoing::MOST_PROPERTIES;
+    match bytes {
+        0..=MOST => Ok(()),
+        _ => Err(refused(format!("its properties take {bytes} bytes, and a broker takes {MOST} at most"))),
+    }
 }
 
 fn control(text: &str) -> Option<char> {
