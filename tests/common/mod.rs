@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so")]
 
 pub mod cmq;
+pub mod cmq_pipelines;
 pub mod letters;
 pub mod numbers;
 pub mod rocketmq;

@@ -133,17 +133,7 @@ pub(super) fn check(endpoint: &Endpoint) -> Vec<Diagnostic> {
         let text = format!("`polling-wait-timeout`: the service counts whole seconds, so {rounded}s is used");
         found.push(Diagnostic::warning(text).at(endpoint.at(At::Option(&POLLING_WAIT_TIMEOUT))));
     }
-    found.extend(default_delimiter(endpoint));
     found
-}
-
-/// Whether the options go together with the line delimiter that is the default here. What is wrong without it the format
-/// itself says.
-fn default_delimiter(endpoint: &Endpoint) -> Option<Diagnostic> {
-    let format = endpoint.format.as_ref().filter(|_| endpoint.role == Role::Source)?;
-    let unfit = |options: &Options| formats::decoder(format.name, &endpoint.schema, options).err();
-    let reason = unfit(&format_options(endpoint)).filter(|_| unfit(&format.options).is_none())?;
-    Some(Diagnostic::error(reason).at(endpoint.at(At::Format)).help("`csv.line-delimiter` is `\\n` unless it is set"))
 }
 
 /// A name server where the endpoint is wanted, or the other way round: it would answer what nobody understands.
@@ -158,7 +148,8 @@ fn other_service(endpoint: &Endpoint, options: &ClientOptions) -> Option<Diagnos
     Some(Diagnostic::warning(message).at(endpoint.at(At::Option(&HOSTS))).help(help))
 }
 
-/// The format's options. Of the formats of Flink, only that of this connector has a line delimiter by default.
+/// The format's options. Only with this connector is there a line delimiter by default; it goes together with whatever
+/// else is set, for nothing else may be a line end.
 pub(super) fn format_options(endpoint: &Endpoint) -> Options {
     use crate::definition::OptionValue;
     let Some(format) = &endpoint.format else { return Options::default() };

@@ -74,7 +74,8 @@ pub fn class_of(code: i32) -> Class {
         ALREADY_AUTHENTICATED | 10_032 => Class::AlreadyAuthenticated,
         PARTLY_DELETED | NOTHING_DELETED | 10_150 | 10_290 => Class::DeletesFailed,
         INVALID_HANDLE | 10_260 => Class::InvalidHandle,
-        TOO_LARGE | BATCH_TOO_LARGE | 10_230 | 10_300 => Class::TooLarge,
+        // The last one is of a whole HTTP request, in which a body may take three times its size.
+        TOO_LARGE | BATCH_TOO_LARGE | 10_230 | 10_300 | 10_420 => Class::TooLarge,
         THROTTLED | 4480 | 10_250 | 10_460 => Fault(FaultKind::Throttled, Mend::Retry),
         // Full queues get empty again.
         QUEUE_FULL | TOO_MANY_IN_FLIGHT | 10_240 | 10_690 => Fault(FaultKind::Throttled, Mend::Retry),
