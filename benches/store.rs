@@ -125,6 +125,7 @@ async fn pipeline(store: Store, number: usize, delete: bool) {
             tokens: Vec::new(),
             // What lives is what this checkpoint adds; where all keys are kept, no snapshot falls due.
             snapshot: (delete && deltas.snapshot_due(live)).then(snapshot),
+            keys: None,
             added: added.clone(),
             removed,
             uptime_ms: epoch,
@@ -178,6 +179,7 @@ async fn reload() {
             added: (0..KEYS).map(|_| Fingerprint(rng.u128(..))).collect(),
             removed: Vec::new(),
             snapshot: None,
+            keys: None,
             uptime_ms: epoch,
             finished: false,
         };

@@ -22,7 +22,7 @@ use crate::{
         Acknowledged, Acknowledger, Lanes, LogReader, LogSource, OpenedLane, OpenedQueue, Polled, QueueFacts,
         QueueReader, QueueSource, Sink, Source, Start,
     },
-    connectors::{DeadLetterPlan, Plan, RowShape},
+    connectors::{DeadLetterPlan, Plan, PrimaryKey, RowShape},
     definition::{CheckpointDefinition, Digest, OnError, Rate, RestartDefinition},
     formats::{Decoded, Decoder},
     model::{
@@ -331,6 +331,8 @@ pub struct Setup {
     pub positions: bool,
     /// `restart.max`
     pub restarts: u32,
+    /// The number is the primary key, for so long.
+    pub window: Option<Duration>,
 }
 
 impl Default for Setup {
@@ -348,6 +350,7 @@ impl Default for Setup {
             rate: None,
             positions: false,
             restarts: 0,
+            window: None,
         }
     }
 }
@@ -393,6 +396,7 @@ impl Rig {
             shape: RowShape::new(schema.to_arrow()),
             schema: Arc::new(schema),
             metadata: Arc::new([]),
+            primary_key: setup.window.map(|window| PrimaryKey { columns: Arc::new([0]), window }),
             sink_identity: sink_identity(),
             sink: Arc::new(move |_| Ok(Box::new(Recording(Arc::clone(&sink))) as Box<dyn Sink>)),
             checkpoint: CheckpointDefinition {
