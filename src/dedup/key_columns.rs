@@ -154,7 +154,8 @@ mod tests {
 
     #[test]
     fn where_one_value_ends_and_the_next_begins_is_part_of_the_key() {
-        let found = of(&[("a", "STRING"), ("b", "STRING")], &[0, 1], vec![texts(&["ab", "a", ""]), texts(&["c", "bc", "abc"])]);
+        let found =
+            of(&[("a", "STRING"), ("b", "STRING")], &[0, 1], vec![texts(&["ab", "a", ""]), texts(&["c", "bc", "abc"])]);
         assert_eq!(found.iter().collect::<HashSet<_>>().len(), 3);
     }
 
@@ -192,13 +193,8 @@ mod tests {
             numbers(&[Some(-1), Some(0), Some(1)]),
             texts(&["", "a", "b"]),
         ];
-        let schema = schema(&[
-            ("a", "BOOLEAN"),
-            ("b", "DECIMAL(10, 2)"),
-            ("c", "BYTES"),
-            ("d", "BIGINT"),
-            ("e", "STRING"),
-        ]);
+        let schema =
+            schema(&[("a", "BOOLEAN"), ("b", "DECIMAL(10, 2)"), ("c", "BYTES"), ("d", "BIGINT"), ("e", "STRING")]);
         let rows = RecordBatch::try_new(schema.to_arrow(), arrays).unwrap();
         for key in (0..5).map(|column| vec![column]).chain([vec![0, 1, 2, 3, 4]]) {
             let columns = KeyColumns::new(&SourceIdentity("q".to_owned()), &schema, &key);

@@ -162,7 +162,10 @@ mod tests {
     fn what_is_no_primary_key_is_told_with_its_place() {
         for (written, expected) in [
             ("[]", "p.yaml:5:15: error: `primaryKey` holds an empty list; expected the name of a column"),
-            ("[di]", "p.yaml:5:16: error: there is no column `di` in the schema; expected one of `id`, `shop`, `items`"),
+            (
+                "[di]",
+                "p.yaml:5:16: error: there is no column `di` in the schema; expected one of `id`, `shop`, `items`",
+            ),
             ("[id, shup]", "p.yaml:5:20: error: there is no column `shup` in the schema"),
             ("[shop, id, shop]", "p.yaml:5:26: error: `primaryKey` names `shop` twice"),
             ("items", "p.yaml:5:15: error: `items` is ARRAY<INT>, which cannot be part of a primary key"),
@@ -180,7 +183,8 @@ mod tests {
 
     #[test]
     fn a_column_whose_type_is_wrong_is_not_told_a_second_time() {
-        let text = "sink: {connector: plain}\nsource: {connector: keyed, schema: {id: BIGNIT, a: INT}, primaryKey: id}\n";
+        let text =
+            "sink: {connector: plain}\nsource: {connector: keyed, schema: {id: BIGNIT, a: INT}, primaryKey: id}\n";
         let told = told(&load(text));
         assert!(told.lines().count() == 1 && told.contains("BIGNIT"), "{told}");
     }
@@ -197,7 +201,9 @@ mod tests {
             let expected = format!("error: `{section}` has no option `primaryKey`; {help}");
             assert!(told.contains(&expected), "{told}");
         }
-        let top = told(&load(&format!("primaryKey: id\nsource: {{connector: keyed, {schema}}}\nsink: {{connector: plain}}\n")));
+        let top = told(&load(&format!(
+            "primaryKey: id\nsource: {{connector: keyed, {schema}}}\nsink: {{connector: plain}}\n"
+        )));
         assert!(top.contains("`primaryKey` stands inside `source:`"), "{top}");
         let near = told(&keyed("  primarykey: id"));
         assert!(near.contains("did you mean `primaryKey`?"), "{near}");

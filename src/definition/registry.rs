@@ -128,9 +128,8 @@ impl Registry {
 
     /// The sources that take a `primaryKey`.
     pub fn with_primary_key(&self) -> Vec<&'static str> {
-        let takes = |connector: &&&ConnectorTables| {
-            connector.source.as_ref().is_some_and(|tables| tables.key_window.is_some())
-        };
+        let takes =
+            |connector: &&&ConnectorTables| connector.source.as_ref().is_some_and(|tables| tables.key_window.is_some());
         self.connectors.iter().filter(takes).map(|connector| connector.name).collect()
     }
 

@@ -5,7 +5,9 @@ use std::fmt;
 use serde_yaml::{Mapping, Value};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{Endpoint, OnError, Options, PipelineDefinition, endpoint::DEAD_LETTER, primary_key::PRIMARY_KEY, show_duration};
+use super::{
+    Endpoint, OnError, Options, PipelineDefinition, endpoint::DEAD_LETTER, primary_key::PRIMARY_KEY, show_duration,
+};
 use crate::model::Column;
 
 /// Stands for all that a definition means, secrets included: two that differ in it have different digests. It is kept

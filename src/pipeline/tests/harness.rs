@@ -297,17 +297,20 @@ impl Acknowledger for Script {
     }
 }
 
-/// Numbers with commas between them, a row each.
+/// Numbers with commas between them, a row each. `null` is one too.
 struct Numbers;
 
 impl Decoder for Numbers {
     fn decode(&mut self, body: &[u8], rows: &mut RowsBuilder) -> Result<Decoded, String> {
         let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
-        let numbers: Vec<i64> =
-            text.split(',').map(|n| n.parse().map_err(|_| "not a number")).collect::<Result<_, _>>()?;
+        let number = |n: &str| (n != "null").then(|| n.parse().map_err(|_| "not a number")).transpose();
+        let numbers: Vec<Option<i64>> = text.split(',').map(number).collect::<Result<_, _>>()?;
         let column = rows.column_mut(0).ok_or("no column")?;
         for number in &numbers {
-            column.append(Scalar::Int64(*number)).map_err(|error| error.to_string())?;
+            match number {
+                Some(number) => column.append(Scalar::Int64(*number)).map_err(|error| error.to_string())?,
+                None => column.append_null(),
+            }
         }
         Ok(Decoded { rows: numbers.len() as u32, ..Decoded::default() })
     }
