@@ -171,7 +171,7 @@ mod tests {
             ("items", "p.yaml:5:15: error: `items` is ARRAY<INT>, which cannot be part of a primary key"),
             ("[[id]]", "p.yaml:5:16: error: `primaryKey` holds a list; expected the name of a column"),
             ("{id: 1}", "p.yaml:5:15: error: `primaryKey` holds a mapping; expected the name of a column"),
-            ("", "p.yaml:5:14: error: `primaryKey` holds nothing; expected the name of a column"),
+            ("", "p.yaml:5:3: error: `primaryKey` holds nothing; expected the name of a column"),
         ] {
             let loaded = keyed(&format!("  primaryKey: {written}"));
             let told = told(&loaded);

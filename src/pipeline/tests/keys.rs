@@ -192,7 +192,8 @@ fn wherever_a_generation_ends_each_key_is_committed_once_and_every_message_delet
         run(Setup { interval: QUICK, ..setup() }, async |rig| {
             cut_at(rig, call).await;
             assert_eq!(rig.world.committed(), [7, 8], "{call}");
-            assert!(deleted(rig).ends_with(&["m1@2".to_owned(), "m2@2".to_owned(), "m3@1".to_owned()]), "{call}");
+            let deleted = deleted(rig);
+            assert!(["m1@2", "m2@2", "m3@1"].iter().all(|last| deleted.iter().any(|d| d == last)), "{call}");
         });
     }
 }
