@@ -72,6 +72,24 @@ fn a_queue_that_is_added_is_read_from_its_beginning(servers: &Servers) {
     assert_eq!(positions(&place, "p", "grows"), BTreeMap::from([(0, 15), (1, 15), (2, 10), (3, 10)]));
 }
 
+/// The pipeline may be there before its topic.
+fn a_topic_that_comes_later_is_waited_for(servers: &Servers) {
+    let mut place = Place::new();
+    place.define("p", &Reading::new(servers, "later", "later-group", &[]).definition(&place.path("p")));
+    let mut supervisor = place.run();
+    until(SOON, "it says what it waits for", || {
+        let status = supervisor.pipeline("p")?;
+        assert_eq!(status["state"], "starting", "{}", supervisor.log());
+        status["troubles"].to_string().contains("there is no topic later").then_some(())
+    });
+    servers.create_topic("later", 2);
+    let sent = numbered("sent", 10, 2);
+    servers.send("later", &sent);
+    writes(&place, "p", &supervisor, &texts(&sent));
+    assert_eq!(supervisor.pipeline("p").unwrap()["restarts"], 0, "{}", supervisor.log());
+    assert_eq!(supervisor.stop(), 0);
+}
+
 /// The broker's restart neither ends the generation nor takes long to be got over.
 fn a_broker_that_restarts_is_read_on(servers: &Servers, endpoint: String, topic: &str) {
     servers.create_topic(topic, 4);
@@ -279,7 +297,8 @@ type Promise = fn(&Servers);
 /// The promises in one test for each generation: a restart of the broker would be felt by the others.
 fn promises(servers: &Servers) {
     let timed = |what: &str, begun: Instant| println!("{:?}: {what}: {:.1?}", servers.generation, begun.elapsed());
-    let each: [(&str, Promise); 6] = [
+    let each: [(&str, Promise); 7] = [
+        ("later topic", a_topic_that_comes_later_is_waited_for),
         ("added queue", a_queue_that_is_added_is_read_from_its_beginning),
         ("latest", latest_is_resolved_once),
         ("stop", a_time_to_stop_finishes_the_pipeline),

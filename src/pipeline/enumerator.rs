@@ -60,6 +60,8 @@ pub struct Work {
     commits: Commits,
     /// The next question for the lanes, or the pause before it.
     discovery: Option<SpawnHandle>,
+    /// It was told that lanes are read, or that there is none.
+    told_begun: bool,
     /// No lane begins any more.
     closed: bool,
     awaiting: bool,
@@ -100,6 +102,7 @@ impl Work {
             away: Vec::new(),
             commits: Commits::default(),
             discovery: None,
+            told_begun: false,
             closed: false,
             awaiting: false,
         }
@@ -170,6 +173,9 @@ impl Enumerator {
             }
         }
         self.note_away();
+        if self.work.lanes.is_empty() {
+            self.tell_begun();
+        }
         self.begin_first();
         self.pump_commits(ctx);
         if let Some(interval) = self.source.discovery_interval() {
@@ -262,6 +268,13 @@ impl Enumerator {
         let child = child::start_for(lane.clone(), self.who.clone(), context, reader);
         self.polling.reporter.event(Event::Started(child));
         self.work.lanes.insert(lane, Lane::Read(address));
+        self.tell_begun();
+    }
+
+    fn tell_begun(&mut self) {
+        if !std::mem::replace(&mut self.work.told_begun, true) {
+            self.polling.reporter.event(Event::Begun);
+        }
     }
 
     /// Another process reads it.

@@ -58,6 +58,8 @@ pub struct Controls {
     pub generation: Generation,
     /// Its actors.
     pub children: Vec<Child>,
+    /// Whether messages are received; otherwise [`Event::Begun`] follows.
+    pub begun: bool,
     intake: Intake,
     /// An actor ends when nobody holds its address. Held here, it ends only when it is ended, or by a fault of its
     /// own, so that after a panic it is the one that panicked which is named.
@@ -354,5 +356,6 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
             child::start(who(enumerator::NAME), context, actor)
         }
     });
-    Controls { generation, children, intake, _others: others }
+    let begun = matches!(intake, Intake::Poller(_));
+    Controls { generation, children, begun, intake, _others: others }
 }

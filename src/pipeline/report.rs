@@ -24,8 +24,10 @@ pub struct Report {
 pub enum Event {
     /// The number of the generation is durable; opening goes on.
     Numbered(Generation),
-    /// The tree is wired and polling.
+    /// The tree is wired. A queue is polled; of a log, see [`Event::Begun`].
     Running(Controls),
+    /// The first lane of a log is read, or none is there to be read.
+    Begun,
     /// An actor has been started since: a lane is read.
     Started(Child),
     /// An operation is being retried, or works again.

@@ -347,6 +347,8 @@ impl Pipeline {
                 self.publish();
             }
             Event::Running(controls) => self.running(controls, ctx),
+            Event::Begun if self.controls.is_some() && self.outcome.is_none() => self.begun(),
+            Event::Begun => {}
             Event::HealthChanged => self.health_changed(),
             Event::Fault { actor, fault } => self.end_with(actor, fault, ctx),
             Event::Hopeless { actor, fault } => self.hopeless(actor, fault, ctx),
@@ -369,8 +371,16 @@ impl Pipeline {
         if self.outcome.is_some() {
             return;
         }
+        let begun = controls.begun;
         self.controls = Some(controls);
         self.drained = false;
+        if begun {
+            self.begun();
+        }
+    }
+
+    /// Messages are received.
+    fn begun(&mut self) {
         self.budget.healthy(Instant::now());
         self.enter(State::Running);
         self.health_changed();

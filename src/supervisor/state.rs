@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// A generation is being opened.
+    /// A generation is being opened, up to where its first lane is read.
     Starting,
     /// Messages flow, or would if there were any.
     Running,
@@ -43,7 +43,7 @@ impl State {
     pub const fn may_become(self, next: Self) -> bool {
         use State::{Backoff, Degraded, Draining, Failed, Finished, Running, Starting, Stopped};
         match self {
-            Starting => matches!(next, Running | Backoff | Failed | Finished | Stopped),
+            Starting => matches!(next, Running | Draining | Backoff | Failed | Finished | Stopped),
             Running | Degraded => matches!(next, Running | Degraded | Draining | Backoff | Failed | Finished),
             Draining => matches!(next, Starting | Stopped | Failed | Finished | Backoff),
             Backoff => matches!(next, Starting | Failed | Stopped),

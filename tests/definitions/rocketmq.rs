@@ -340,6 +340,12 @@ fn queues_are_shared_as_the_options_say() {
             ],
         ),
         (
+            source(&["parallelism: 2", "parallelism.index: 1", "rocketmq.source.offset.commit.checkpoint: false"]),
+            &[
+                "8:44: error: `rocketmq.source.offset.commit.checkpoint` is off, but `parallelism` is 2; leave it on: a queue that moves to another process goes on at the group's offset",
+            ],
+        ),
+        (
             source(&["parallelism.index: 1"]),
             &[
                 "6:22: error: `parallelism.index` is 1, `parallelism` is 1; the index counts from 0, so that the last is 0",

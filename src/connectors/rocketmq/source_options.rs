@@ -149,5 +149,14 @@ fn allocation(reading: &mut Reading<'_>) -> Allocation {
         "broadcast" => Strategy::Broadcast,
         _ => Strategy::Hash,
     };
-    Allocation { strategy, parallelism, index: index.unwrap_or(0) }
+    let allocation = Allocation { strategy, parallelism, index: index.unwrap_or(0) };
+    if allocation.is_shared() && !reading.endpoint.options.boolean(&COMMIT) {
+        let message = format!("`{}` is off, but `{}` is {parallelism}", COMMIT.name, PARALLELISM.name);
+        reading.error(
+            &COMMIT,
+            message,
+            "leave it on: a queue that moves to another process goes on at the group's offset",
+        );
+    }
+    allocation
 }

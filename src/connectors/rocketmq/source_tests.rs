@@ -93,7 +93,7 @@ async fn a_topic_that_was_never_there_is_told_and_one_that_is_away_keeps_its_pos
     let tried = with(Fake::with(&["a"], 1), options());
     let queues = std::mem::take(&mut tried.fake.held().queues);
     let fault = tried.source.lanes(&BTreeMap::new()).await.unwrap_err();
-    assert_eq!((fault.kind, fault.mend), (FaultKind::Missing, Mend::Restart));
+    assert_eq!((fault.kind, fault.mend), (FaultKind::Missing, Mend::Retry));
     assert_eq!(fault.to_string(), "there is no topic N%t at ns:1");
     // Known from the state, or seen by an earlier generation.
     assert_eq!(tried.source.lanes(&known(&[(lane("a", 0), 7)])).await.unwrap(), Default::default());

@@ -70,7 +70,7 @@ impl Topics {
     }
 
     /// The queues there are now. A topic that was there before, in `known` or in this process, may have none for a while;
-    /// one that never was is a fault.
+    /// one that never was is waited for, as trouble.
     pub async fn queues_now(&self, known: &BTreeMap<LaneId, u64>) -> Result<BTreeMap<LaneId, Queue>, Fault> {
         let mut now = BTreeMap::new();
         for topic in &self.options.topics {
@@ -92,7 +92,8 @@ impl Topics {
 
     fn missing(&self, topic: &str) -> Fault {
         let (name, endpoints) = (self.name(topic), self.options.client.endpoints.join(";"));
-        Fault::restart(FaultKind::Missing, format!("there is no topic {name} at {endpoints}"))
+        // A producer may make it with its first message.
+        Fault::retry(FaultKind::Missing, format!("there is no topic {name} at {endpoints}"))
     }
 
     /// Refuses to go without a queue of these topics that is known: where one list of lanes is all there ever is, what it

@@ -73,11 +73,11 @@ impl Running {
         Self { controls, events, started: Vec::new() }
     }
 
-    /// The next event that is not about health.
+    /// The next event that is about neither health nor lanes.
     pub async fn event(&mut self) -> Event {
         loop {
             match self.events.next().await {
-                Event::HealthChanged => {}
+                Event::HealthChanged | Event::Begun => {}
                 Event::Started(child) => self.started.push(child),
                 event => return event,
             }

@@ -60,7 +60,9 @@ impl Handler<Stop> for Pipeline {
             self.drained = true;
         }
         match self.state {
-            State::Running | State::Degraded if self.controls.is_some() => self.drain(Outcome::Stop, deadline, ctx),
+            State::Starting | State::Running | State::Degraded if self.controls.is_some() => {
+                self.drain(Outcome::Stop, deadline, ctx);
+            }
             // It is being cut off: at rest as soon as it is gone.
             State::Running | State::Degraded => {
                 self.enter(State::Draining);
@@ -106,7 +108,7 @@ impl Handler<Restart> for Pipeline {
         }
         tracing::info!(%pipeline, state = self.state.name(), "a restart was asked for");
         match self.state {
-            State::Running | State::Degraded if self.controls.is_some() => {
+            State::Starting | State::Running | State::Degraded if self.controls.is_some() => {
                 self.drain(Outcome::Restart, self.makings.plan.checkpoint.timeout, ctx);
             }
             // It is being cut off: what comes after that is no pause now, and no end.

@@ -5,8 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tokio::sync::oneshot;
+
 use super::{Stopped, state, status, supervise_all};
 use crate::{
+    model::Slot,
     pipeline::tests::{
         harness::{Rig, Setup, World, delivery, run, until},
         log::{Log, rows},
@@ -94,5 +97,51 @@ fn readers_that_are_started_while_a_stop_is_asked_for_end_with_the_others() {
         }
         let stopped = tokio::time::timeout(Duration::from_secs(10), supervision.stop()).await;
         assert_eq!(stopped, Ok(Stopped::Drained));
+    });
+}
+
+#[test]
+fn a_pipeline_runs_once_its_first_lane_is_read_and_can_be_restarted_and_stopped_before() {
+    run(QUICK(), async |rig| {
+        let log = &Log::new(2, 0);
+        let hold = |number| {
+            let (let_go, gate) = oneshot::channel();
+            log.with(number, |lane| lane.open_gates.push_back(gate));
+            let_go
+        };
+        let asked = |number| until("it is being opened", move || log.with(number, |lane| lane.open_gates.is_empty()));
+        // The other lane waits for it, for both have never been read.
+        let _held = hold(0);
+        let supervision = supervise_all(rig, vec![log.plan(rig)]);
+        asked(0).await;
+        assert_eq!(status(&supervision).unwrap().state, State::Starting);
+        let let_go = hold(0);
+        supervision.handle.restart(Slot(1));
+        asked(0).await;
+        let again = status(&supervision).unwrap();
+        assert_eq!((again.state, again.generation, again.restarts), (State::Starting, Some(2), 1));
+        let_go.send(()).unwrap();
+        state(&supervision, State::Running).await;
+        (0..2).for_each(|number| log.send(number, 1));
+        until("all is committed", committed(rig, 6)).await;
+        assert_eq!(supervision.stop().await, Stopped::Drained);
+
+        let _held = [hold(0), hold(1)];
+        let supervision = supervise_all(rig, vec![log.plan(rig)]);
+        asked(0).await;
+        asked(1).await;
+        assert_eq!(status(&supervision).unwrap().state, State::Starting);
+        assert_eq!(supervision.stop().await, Stopped::Drained);
+    });
+}
+
+#[test]
+fn a_pipeline_without_a_lane_of_its_own_runs() {
+    run(QUICK(), async |rig| {
+        let log = Log::new(1, 1);
+        log.move_away(0, true);
+        let supervision = supervise_all(rig, vec![log.plan(rig)]);
+        state(&supervision, State::Running).await;
+        assert_eq!(supervision.stop().await, Stopped::Drained);
     });
 }

@@ -38,9 +38,7 @@ pub(super) fn encode<'a>(messages: impl Iterator<Item = (&'a Outgoing, &'a str)>
 pub(super) fn with_ids(messages: &[Outgoing], namespace: Option<&str>) -> Result<Vec<(String, String)>, Fault> {
     messages
         .iter()
-        .map(|message| {
-            let id = super::ids::next();
-            properties::encode(message, &id, namespace).map(|properties| (id, properties))
-        })
+        .zip(super::ids::of_now())
+        .map(|(message, id)| properties::encode(message, &id, namespace).map(|properties| (id, properties)))
         .collect()
 }

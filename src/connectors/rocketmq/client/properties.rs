@@ -55,7 +55,14 @@ impl Properties {
 
     /// Pairs without a name or a value are no properties, as in the Java client.
     fn pairs(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.0.split(|byte| *byte == VALUE_END).filter_map(|pair| {
+        let mut rest = &*self.0;
+        let pairs = std::iter::from_fn(move || {
+            let end = memchr::memchr(VALUE_END, rest).unwrap_or(rest.len());
+            let pair = (!rest.is_empty()).then(|| &rest[..end]);
+            rest = rest.get(end + 1..).unwrap_or_default();
+            pair
+        });
+        pairs.filter_map(|pair| {
             let at = memchr::memchr(NAME_END, pair)?;
             let (name, value) = (&pair[..at], &pair[at + 1..]);
             (!name.is_empty() && !value.is_empty()).then_some((name, value))
