@@ -4,6 +4,8 @@
 
 #[path = "definitions/binary.rs"]
 mod binary;
+#[path = "definitions/cmq.rs"]
+mod cmq;
 #[path = "definitions/datagen.rs"]
 mod datagen;
 #[path = "definitions/dead_letters.rs"]
@@ -208,12 +210,12 @@ fn what_belongs_elsewhere_is_told_so() {
         (
             "connector: filesystem",
             "connector: mns",
-            "20:14: error: `mns` can only be a source, not a sink; expected the name of a sink: `rocketmq4`, `rocketmq5`, `mq`, `filesystem`, `print`, `blackhole`",
+            "20:14: error: `mns` can only be a source, not a sink; expected the name of a sink: `rocketmq4`, `rocketmq5`, `mq`, `cmq`, `filesystem`, `print`, `blackhole`",
         ),
         (
             "connector: filesystem",
             "connector: filesytem",
-            "20:14: error: there is no connector `filesytem`; expected the name of a sink: `rocketmq4`, `rocketmq5`, `mq`, `filesystem`, `print`, `blackhole`; did you mean `filesystem`?",
+            "20:14: error: there is no connector `filesytem`; expected the name of a sink: `rocketmq4`, `rocketmq5`, `mq`, `cmq`, `filesystem`, `print`, `blackhole`; did you mean `filesystem`?",
         ),
     ] {
         assert_eq!(told_with(old, new), [expected]);
@@ -249,14 +251,18 @@ fn a_path_that_no_folder_of_this_machine_has_is_refused() {
 #[test]
 fn what_there_is_not_yet_is_refused_with_what_there_is() {
     assert_eq!(
-        told_with("connector: mns", "connector: cmq"),
-        ["3:14: error: there is no connector `cmq`; expected the name of a source: `mns`, `rocketmq4`, `rocketmq5`, \
-             `datagen`"]
+        told_with("connector: mns", "connector: kafka"),
+        [
+            "3:14: error: there is no connector `kafka`; expected the name of a source: `mns`, `rocketmq4`, `rocketmq5`, `cmq`, \
+             `datagen`"
+        ]
     );
     assert_eq!(
         told_with("connector: mns", "connector: nms"),
-        ["3:14: error: there is no connector `nms`; expected the name of a source: `mns`, `rocketmq4`, `rocketmq5`, \
-             `datagen`; did you mean `mns`?"]
+        [
+            "3:14: error: there is no connector `nms`; expected the name of a source: `mns`, `rocketmq4`, `rocketmq5`, `cmq`, \
+             `datagen`; did you mean `mns`?"
+        ]
     );
     let orc = "error: there is no format `orc`; expected the name of a format: `json`, `csv`, `raw`";
     assert_eq!(told_with("format: json\n  messageType", "format: orc\n  messageType"), [format!("9:11: {orc}")]);
@@ -453,6 +459,7 @@ fn every_entry_of_every_option_table_is_guarded() {
     };
     let samples = |connector: &str, option: &str| match (connector, option) {
         (_, "rocketmq.client.endpoints") | ("mq", "endpoint") => Some("127.0.0.1:1"),
+        ("cmq", "hosts") => Some("http://127.0.0.1:1"),
         _ => None,
     };
     let cases = generated::every_option_is_guarded(&REGISTRY, samples, columns);

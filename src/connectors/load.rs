@@ -6,9 +6,9 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{Claim, Plan, REGISTRY, datagen, filesystem, mns, resolve, rocketmq};
+use super::{Claim, Plan, REGISTRY, cmq, datagen, filesystem, mns, resolve, rocketmq};
 use crate::{
-    definition::{self, At, Diagnostic, Endpoint, Environment, PipelineDefinition, Span},
+    definition::{self, At, Diagnostic, Endpoint, Environment, OptionSpec, PipelineDefinition, Span},
     model::PipelineName,
 };
 
@@ -110,6 +110,11 @@ fn overlap(letters: &Claim, rows: &Claim, place: Span) -> Option<Diagnostic> {
     Some(Diagnostic::error(message).at(place).help("each needs a folder of its own"))
 }
 
+/// What names the queue of a source that reads one.
+fn queue_option(definition: &PipelineDefinition) -> &'static OptionSpec {
+    if definition.source.connector == cmq::TABLE.name { &cmq::QUEUE } else { &mns::QUEUE_NAME }
+}
+
 /// Repeats neither queue nor path: either may have come from a secret. `folder`: where the path stands.
 fn taken(claim: &Claim, definition: &PipelineDefinition, folder: Span, first: &Path) -> Diagnostic {
     let (message, place, why) = match claim {
@@ -123,7 +128,7 @@ fn taken(claim: &Claim, definition: &PipelineDefinition, folder: Span, first: &P
         ),
         Claim::Queue(_) => (
             "another pipeline reads this queue".to_owned(),
-            Some(definition.source.at(At::Option(&mns::QUEUE_NAME))),
+            Some(definition.source.at(At::Option(queue_option(definition)))),
             "two readers would take each other's messages",
         ),
         Claim::Folder(_) => {

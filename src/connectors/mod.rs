@@ -1,8 +1,10 @@
 //! The table of connectors, and what a checked definition becomes. A connector is one folder and one line here.
 
 pub mod blackhole;
+pub mod cmq;
 pub mod datagen;
 pub mod filesystem;
+mod http_client;
 mod load;
 pub mod mns;
 mod not_null;
@@ -26,6 +28,7 @@ pub const REGISTRY: Registry = Registry {
         &rocketmq::TABLES_4,
         &rocketmq::TABLES_5,
         &rocketmq::mq::TABLES,
+        &cmq::TABLES,
         &datagen::TABLES,
         &filesystem::TABLES,
         &print::TABLES,

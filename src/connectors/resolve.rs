@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use super::{
-    NotNull, Plan, RowShape, blackhole, datagen, filesystem, mns,
+    NotNull, Plan, RowShape, blackhole, cmq, datagen, filesystem, mns,
     plan::{DeadLetterPlan, Make, MakeSink, PrimaryKey, Transport},
     print, rocketmq,
 };
@@ -73,6 +73,9 @@ fn source(endpoint: &Endpoint, batch_rows: usize) -> Result<(SourceIdentity, Mak
     if rocketmq::is(endpoint) {
         return rocketmq::source(endpoint).map_err(first);
     }
+    if endpoint.connector == cmq::TABLE.name {
+        return cmq::source(endpoint).map_err(first);
+    }
     if endpoint.connector != mns::TABLE.name {
         return Err(unknown(endpoint));
     }
@@ -90,6 +93,10 @@ fn decoder(endpoint: &Endpoint) -> Make<Box<dyn Decoder>> {
     if rocketmq::is(endpoint) {
         let endpoint = endpoint.clone();
         return Arc::new(move || rocketmq::decoder(&endpoint).map_err(refused));
+    }
+    if endpoint.connector == cmq::TABLE.name {
+        let endpoint = endpoint.clone();
+        return Arc::new(move || cmq::decoder(&endpoint).map_err(refused));
     }
     let schema = endpoint.schema.clone();
     let options = endpoint.format.as_ref().map(|format| format.options.clone()).unwrap_or_default();
@@ -163,6 +170,9 @@ fn sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>
     }
     if rocketmq::is(endpoint) {
         return rocketmq::sink(endpoint).map_err(first);
+    }
+    if name == cmq::TABLE.name {
+        return cmq::sink(endpoint).map_err(first);
     }
     if name == blackhole::TABLE.name {
         let make: MakeSink = Arc::new(|_| Ok(Box::new(blackhole::BlackholeSink::new()) as Box<dyn Sink>));

@@ -23,6 +23,7 @@ use super::{
     retry::{retrying, within},
     sink_writer::{self, SinkWriter},
     sinks::{Letters, Sinks, with_retries},
+    visibility::Visibility,
 };
 use crate::{
     connector::{Lanes, LogSource, OpenedQueue, QueueFacts, Sink, SinkContext, Source},
@@ -140,7 +141,6 @@ async fn open_source(seed: &Seed, known: &BTreeMap<LaneId, u64>) -> Result<Opene
         Source::Queue(source) => {
             let deadline = source.patience() + timeout;
             let opened = retrying(vitals, reporter, "open", deadline, None, || source.open()).await?;
-            warn_of_visibility(plan, &opened);
             Ok(Opened::Queue(opened))
         }
         Source::Log(source) => {
@@ -148,22 +148,6 @@ async fn open_source(seed: &Seed, known: &BTreeMap<LaneId, u64>) -> Result<Opene
             let lanes = retrying(vitals, reporter, "discover", deadline, None, || source.lanes(known)).await?;
             Ok(Opened::Log(source, lanes))
         }
-    }
-}
-
-fn warn_of_visibility(plan: &Plan, opened: &OpenedQueue) {
-    if let Some(visibility) = opened.facts.visibility_timeout
-        && visibility <= plan.checkpoint.interval
-    {
-        let meanwhile = if opened.acknowledger.extends() {
-            "messages are extended one by one"
-        } else {
-            "messages are delivered again before they are deleted"
-        };
-        tracing::warn!(
-            visibility_timeout = ?visibility, checkpoint_interval = ?plan.checkpoint.interval,
-            "the queue's visibility timeout should be longer than the checkpoint interval: {meanwhile}"
-        );
     }
 }
 
@@ -327,9 +311,11 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
     let polling = Polling::new(plan.rate, plan.checkpoint.timeout, reporter, vitals);
     children.push(match receiver {
         Receiver::Poller(context, opened) => {
+            let visibility = span(poller::NAME).in_scope(|| Visibility::of(&opened, plan.checkpoint.interval));
             let actor = Poller {
                 source: plan.source_identity.clone(),
                 opened,
+                visibility,
                 credits,
                 polling,
                 limit: plan.checkpoint.max_unacknowledged,

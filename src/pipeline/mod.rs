@@ -29,6 +29,7 @@ mod sink_writer;
 mod sinks;
 #[cfg(test)]
 pub(crate) mod tests;
+mod visibility;
 
 pub use child::{Child, ChildName, ExitReason};
 pub use generation::{Controls, START, Seed, open};

@@ -20,6 +20,7 @@ use super::{
     polling::{Polling, QuickEmpties, task},
     report::Event,
     retry::{retrying, within},
+    visibility::Visibility,
 };
 use crate::{
     connector::{Acknowledged, OpenedQueue},
@@ -38,6 +39,7 @@ const EXTENSIONS: usize = 4;
 pub struct Poller {
     pub source: SourceIdentity,
     pub opened: OpenedQueue,
+    pub visibility: Visibility,
     pub credits: Credits,
     pub polling: Polling,
     /// `checkpoint.max_unacknowledged`
@@ -157,6 +159,9 @@ impl Poller {
     fn register(&mut self, messages: Vec<SourceMessage>) -> (Vec<(Option<Fingerprint>, SourceMessage)>, usize) {
         let now = Instant::now();
         let bytes = self.polling.received(messages.iter());
+        if let Some(receipt) = messages.iter().find_map(|message| message.receipt.as_ref()) {
+            self.span.in_scope(|| self.visibility.delivered(receipt.invisible_for));
+        }
         let mut known = Vec::with_capacity(messages.len());
         for mut message in messages {
             let id = message.receipt.take().map(|receipt| {

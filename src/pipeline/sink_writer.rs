@@ -84,7 +84,7 @@ enum Operation {
 
 /// What an operation in flight brings back beside the sinks.
 enum Done {
-    Written(Batch, Vec<Refusal>),
+    Written(Box<Batch>, Vec<Refusal>),
     Prepared(Epoch, Vec<Token>),
     Committed,
 }
@@ -118,7 +118,7 @@ impl SinkWriter {
                 let rows = self.shape.apply(&batch.rows)?;
                 self.run(ctx, async move |sinks, calls| {
                     let refused = sinks.write(&calls, &batch, &rows).await?;
-                    Ok(Done::Written(batch, refused))
+                    Ok(Done::Written(Box::new(batch), refused))
                 });
             }
             Operation::Seal(epoch) => {
@@ -170,7 +170,7 @@ impl SinkWriter {
             writer.sinks = Some(sinks);
             let done = result.and_then(|done| {
                 match done {
-                    Done::Written(batch, refused) => writer.written(batch, refused)?,
+                    Done::Written(batch, refused) => writer.written(*batch, refused)?,
                     Done::Prepared(epoch, tokens) => writer.seal(epoch, tokens),
                     Done::Committed => writer.checkpointer.do_send(Committed),
                 }

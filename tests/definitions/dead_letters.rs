@@ -61,12 +61,12 @@ fn what_is_wrong_with_the_section_is_told_as_of_a_sink() {
         (
             &LETTERS.replace("  connector: filesystem\n", ""),
             "26:1: error: the required option `connector` is missing from `dead_letter`; expected the name of a sink: \
-             `rocketmq4`, `rocketmq5`, `mq`, `filesystem`, `print`, `blackhole`",
+             `rocketmq4`, `rocketmq5`, `mq`, `cmq`, `filesystem`, `print`, `blackhole`",
         ),
         (
             &LETTERS.replace("filesystem", "mns"),
             "27:14: error: `mns` can only be a source, not a sink; expected the name of a sink: \
-             `rocketmq4`, `rocketmq5`, `mq`, `filesystem`, `print`, `blackhole`",
+             `rocketmq4`, `rocketmq5`, `mq`, `cmq`, `filesystem`, `print`, `blackhole`",
         ),
         (
             &format!("{LETTERS}  schema: {{ a: INT }}\n"),

@@ -729,7 +729,7 @@ fn mq_takes_what_its_page_has_and_tells_what_is_gone() {
             mq(&[]).replace("sink:", "source:").replace("source: {", "sink: {").replace("datagen", "print"),
             &[
                 "1:1: error: `schema` is missing from `source`; expected columns, such as `name: STRING`",
-                "2:14: error: `mq` can only be a sink, not a source; expected the name of a source: `mns`, `rocketmq4`, `rocketmq5`, `datagen`",
+                "2:14: error: `mq` can only be a sink, not a source; expected the name of a source: `mns`, `rocketmq4`, `rocketmq5`, `cmq`, `datagen`",
             ],
         ),
     ]);

@@ -12,11 +12,14 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
 
 use super::{
-    faults::{fault_of_answer, fault_of_transport},
+    faults::fault_of_answer,
     signature,
     wire::{self, DeleteFailure, Delivery, Outgoing, QueueAttributes, QueueSettings, Sent},
 };
-use crate::model::{Fault, FaultKind};
+use crate::{
+    connectors::http_client::{self, fault_of_transport},
+    model::{Fault, FaultKind},
+};
 
 /// How much longer than the wait it asked for a request may take. Alibaba's SDKs allow 5 to 30 s more than the
 /// longest wait.
@@ -86,23 +89,7 @@ impl Client {
         endpoint.set_path("/");
         endpoint.set_query(None);
         endpoint.set_fragment(None);
-        let mut builder = reqwest::Client::builder()
-            .http1_only()
-            .tcp_nodelay(true)
-            .connect_timeout(CONNECT)
-            .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("queuewarden/", env!("CARGO_PKG_VERSION")));
-        if is_loopback(&endpoint) {
-            // A proxy named in the environment is for reaching other machines.
-            builder = builder.no_proxy();
-        }
-        if endpoint.scheme() == "http" {
-            // Reading the system's root certificates takes longer than all else in the start of a generation.
-            builder = builder.tls_built_in_root_certs(false);
-        }
-        let http = builder
-            .build()
-            .map_err(|error| Fault::never(FaultKind::Definition, "cannot set up the HTTP client").because(error))?;
+        let http = http_client::build(&[&endpoint], CONNECT)?;
         Ok(Self { http, endpoint, credentials })
     }
 
@@ -274,15 +261,6 @@ fn queue_path(queue: &str) -> String {
 
 fn messages_path(queue: &str) -> String {
     format!("{}/messages", queue_path(queue))
-}
-
-fn is_loopback(endpoint: &Url) -> bool {
-    match endpoint.host() {
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        Some(url::Host::Domain(name)) => name == "localhost",
-        None => false,
-    }
 }
 
 #[cfg(test)]

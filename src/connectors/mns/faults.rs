@@ -62,16 +62,6 @@ fn classify(status: StatusCode, code: &str) -> (FaultKind, Mend) {
     }
 }
 
-/// The class of a request that got no answer. The URL is left out: it can hold a handle.
-pub(super) fn fault_of_transport(operation: &'static str, error: reqwest::Error) -> Fault {
-    let (kind, what) = match &error {
-        error if error.is_timeout() => (FaultKind::Timeout, "no answer in time"),
-        error if error.is_connect() => (FaultKind::Network, "cannot connect"),
-        _ => (FaultKind::Network, "the connection broke"),
-    };
-    Fault::retry(kind, format!("{operation}: {what}")).because(error.without_url())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
