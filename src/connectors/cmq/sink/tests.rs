@@ -1,7 +1,7 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
@@ -91,6 +91,14 @@ fn rows<T: AsRef<str>>(bodies: &[T]) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable([("b", Arc::new(array) as ArrayRef, true)]).unwrap()
 }
 
+async fn until(what: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !what() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "it does not come");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 fn numbered(range: std::ops::Range<usize>) -> Vec<String> {
     range.map(|number| format!("{number:03}")).collect()
 }
@@ -108,37 +116,44 @@ async fn what_a_write_brings_is_sent_at_once_in_full_and_part_batches() {
     assert_eq!(fake.bodies(), numbered(0..10));
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_part_filled_batch_waits_for_more_and_is_sent_when_it_is_full() {
     let fake = Fake::new();
     let mut sink = sink(&fake, options(LONG, 0));
     for row in 0..9 {
         sink.write(&rows(&numbered(row..row + 1))).await.unwrap();
     }
-    tokio::time::sleep(LONG / 2).await;
-    assert_eq!(fake.sizes(), [4, 4]);
+    until(|| fake.sizes() == [4, 4]).await;
     sink.prepare(Epoch(1)).await.unwrap();
     assert_eq!(fake.sizes(), [4, 4, 1], "a checkpoint waits for no more rows");
     assert_eq!(fake.bodies(), numbered(0..9));
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_part_filled_batch_is_sent_at_its_time_without_another_write() {
     let fake = Fake::new();
-    let mut sink = sink(&fake, options(Duration::from_millis(100), 0));
+    let mut sink = sink(&fake, options(Duration::from_secs(1), 0));
+    let begun = Instant::now();
     sink.write(&rows(&["1"])).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(60)).await;
     sink.write(&rows(&["2"])).await.unwrap();
-    assert_eq!(fake.sizes(), [0; 0]);
-    // The time counts from the first row of the batch.
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    until(|| !fake.sizes().is_empty()).await;
+    assert!(begun.elapsed() >= Duration::from_secs(1));
     assert_eq!(fake.bodies(), ["1", "2"]);
     assert_eq!(fake.sizes(), [2]);
-    sink.write(&rows(&["3"])).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(90)).await;
-    assert_eq!(fake.sizes(), [2]);
-    tokio::time::sleep(Duration::from_millis(20)).await;
-    assert_eq!(fake.sizes(), [2, 1]);
+}
+
+#[tokio::test]
+async fn the_time_of_a_batch_counts_from_its_first_row() {
+    let fake = Fake::new();
+    let options = SendOptions { batch_size: 1000, max_block: Duration::from_millis(300), retries: 0 };
+    let mut sink = sink(&fake, options);
+    let mut writes = 0;
+    while fake.sizes().is_empty() {
+        sink.write(&rows(&["1"])).await.unwrap();
+        writes += 1;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(fake.sizes()[0] < 1000 && writes < 1000, "it was sent before it was full");
 }
 
 #[tokio::test]
@@ -151,7 +166,7 @@ async fn a_batch_holds_at_most_64_kb() {
     assert_eq!(fake.sizes(), [2, 2]);
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_send_is_tried_again_as_often_as_the_options_say_and_then_the_write_or_the_prepare_fails() {
     let fake = Fake::new();
     let mut sink = sink(&fake, options(NOW, 2));
@@ -211,7 +226,7 @@ async fn a_service_that_does_not_answer_holds_up_the_writes_after_a_bounded_numb
     assert_eq!(writes, 8);
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn rows_whose_message_is_too_large_are_answered_and_their_neighbours_written() {
     let fake = Fake::new();
     let mut sink = sink(&fake, options(LONG, 3));
