@@ -1,4 +1,4 @@
-//! `queuewarden emulator`: a local MNS for tests and trials.
+//! `queuewarden emulator`: a local MNS and CMQ for tests and trials.
 
 use std::{io, io::Write as _, net::SocketAddr};
 
@@ -10,13 +10,19 @@ use super::{
 };
 use crate::emulator::{AccessKey, Config, FaultFlag, SWITCHES, start};
 
-/// Serves a local MNS from memory until SIGINT or SIGTERM.
+/// Serves a local MNS, and a local CMQ if asked to, from memory until SIGINT or SIGTERM.
 #[derive(Debug, Clone, Args)]
 pub struct EmulatorArgs {
-    /// Where to listen, such as 127.0.0.1:9871; port 0 takes a free one
+    /// Where MNS listens, such as 127.0.0.1:9871; port 0 takes a free one
     #[arg(long, value_name = "ADDR", env = "QUEUEWARDEN_EMULATOR_MNS", default_value = "127.0.0.1:9871", value_parser = super::address)]
     pub mns: SocketAddr,
-    /// Id of the one access key that may sign; without it signatures are not looked at
+    /// Serve CMQ, too: where it listens for HTTP and as a name server; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", env = "QUEUEWARDEN_EMULATOR_CMQ", value_parser = super::address)]
+    pub cmq: Option<SocketAddr>,
+    /// Where CMQ listens for TCP; without it on a free port of the address of --cmq
+    #[arg(long, value_name = "ADDR", env = "QUEUEWARDEN_EMULATOR_CMQ_TCP", requires = "cmq", value_parser = super::address)]
+    pub cmq_tcp: Option<SocketAddr>,
+    /// Id of the one access key that may sign, CMQ's SecretId; without it signatures are not looked at
     #[arg(long, value_name = "ID", env = "QUEUEWARDEN_EMULATOR_ACCESS_KEY_ID", requires = "access_key_secret")]
     pub access_key_id: Option<String>,
     /// Its secret
@@ -38,6 +44,9 @@ pub struct EmulatorArgs {
     /// Seed of what is random in faults
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Keep a record of every message, for GET /_emulator/queues/NAME/log; it grows without a bound
+    #[arg(long)]
+    pub keep_log: bool,
 }
 
 /// What `--help` says of switches: each with what it takes and does.
@@ -73,9 +82,12 @@ impl EmulatorArgs {
         let credentials = self.access_key_id.zip(self.access_key_secret);
         let mut config = Config {
             mns: self.mns,
+            cmq: self.cmq,
+            cmq_tcp: self.cmq_tcp,
             credentials: credentials.map(|(id, Secret(secret))| AccessKey { id, secret }),
             queues: self.queues,
             seed: self.seed,
+            keep_log: self.keep_log,
             ..Config::default()
         };
         for flag in self.faults.iter().filter(|flag| flag.queue.is_none()) {
@@ -100,23 +112,27 @@ pub fn main(args: EmulatorArgs, signals: Signals) -> Exit {
             return Exit::System;
         }
     };
-    let address = args.mns;
+    let asked = [Some(args.mns), args.cmq, args.cmq_tcp];
+    let asked = asked.iter().flatten().map(SocketAddr::to_string).collect::<Vec<_>>().join(", ");
     match runtime.block_on(run(args, signals)) {
         Ok(()) => Exit::Done,
         Err(error) => {
-            tell!("error: emulator on {address}: {error}");
+            tell!("error: emulator on {asked}: {error}");
             Exit::System
         }
     }
 }
 
-/// Serves until SIGINT or SIGTERM. Fails if the address cannot be listened on or no thread be started.
+/// Serves until SIGINT or SIGTERM. Fails if an address cannot be listened on or no thread be started.
 async fn run(args: EmulatorArgs, signals: Signals) -> io::Result<()> {
     let mut signals = signals.listen()?;
     let emulator = start(args.config()).await?;
     {
+        // Written at once: who reads only the first line and closes the pipe has all of it.
+        let lines: String =
+            emulator.services().map(|(name, address)| format!("emulator: {name} {address}\n")).collect();
         let mut out = io::stdout().lock();
-        writeln!(out, "emulator: mns {}", emulator.endpoint())?;
+        out.write_all(lines.as_bytes())?;
         out.flush()?;
     }
     while let Some(signal) = signals.recv().await {

@@ -8,12 +8,15 @@ use http_body_util::Full;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value as Json};
 
-use super::{Faults, SWITCHES, State, Switch, Value, page};
+use super::{
+    Faults, SWITCHES, Switch, Value, page,
+    state::{State, lock},
+};
 use crate::model::nearest;
 
 /// What there is to ask, for whoever asks for something else.
-const PATHS: &str = "there are: GET /_emulator/, GET /_emulator/stats, and GET, PUT, POST and DELETE \
-                     /_emulator/faults and /_emulator/queues/NAME/faults";
+const PATHS: &str = "there are: GET /_emulator/, GET /_emulator/stats, GET /_emulator/queues/NAME/log, and GET, PUT, \
+                     POST and DELETE /_emulator/faults and /_emulator/queues/NAME/faults";
 
 /// Whether a path is one of these and not the service's.
 pub(super) fn is_for(path: &str) -> bool {
@@ -27,18 +30,27 @@ pub(super) fn respond(state: &State, method: &Method, path: &str, body: &[u8]) -
         ["stats"] if is_read(method) => json(StatusCode::OK, &state.report()),
         [] | [""] | ["stats"] => refuse(StatusCode::METHOD_NOT_ALLOWED, "this is read only: GET"),
         ["faults"] => faults(state, method, None, body),
-        ["queues", name, "faults"] => {
+        ["queues", name, what @ ("faults" | "log")] => {
             let name = percent_decode_str(name).decode_utf8_lossy();
-            if state.find(&name).is_some() {
-                return faults(state, method, Some(&name), body);
+            let Some(cell) = state.find(&name) else { return no_queue(state, &name) };
+            match *what {
+                "faults" => faults(state, method, Some(&name), body),
+                _ if is_read(method) => match lock(&cell.queue).log() {
+                    Some(entries) => json(StatusCode::OK, &entries),
+                    None => refuse(StatusCode::NOT_FOUND, "no record is kept: start the emulator with --keep-log"),
+                },
+                _ => refuse(StatusCode::METHOD_NOT_ALLOWED, "this is read only: GET"),
             }
-            let names: Vec<String> = state.report().into_keys().collect();
-            let hint = nearest(&name, names.iter().map(String::as_str));
-            let hint = hint.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            refuse(StatusCode::NOT_FOUND, &format!("there is no queue `{name}`{hint}"))
         }
         _ => refuse(StatusCode::NOT_FOUND, PATHS),
     }
+}
+
+fn no_queue(state: &State, name: &str) -> Response<Full<Bytes>> {
+    let names: Vec<String> = state.report().into_keys().collect();
+    let hint = nearest(name, names.iter().map(String::as_str));
+    let hint = hint.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    refuse(StatusCode::NOT_FOUND, &format!("there is no queue `{name}`{hint}"))
 }
 
 fn is_read(method: &Method) -> bool {

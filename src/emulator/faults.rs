@@ -13,12 +13,19 @@ pub struct Faults {
     pub duplicate_in_flight: f64,
     pub duplicate_before_delete: f64,
     pub duplicate_during_delete: f64,
+    pub lost_send_reply: f64,
     pub lost_receive_reply: f64,
     pub lost_delete_reply: f64,
+    pub no_reply: f64,
+    pub error_on_send: f64,
     pub error_on_receive: f64,
     pub error_on_delete: f64,
     pub throttle: f64,
     pub unavailable: f64,
+    pub not_authenticated: f64,
+    pub cut_connection: f64,
+    pub name_server_down: f64,
+    pub dead_route: f64,
     pub clock_skew: f64,
     pub empty_at_once: f64,
     pub fewer_than_asked: f64,
@@ -61,7 +68,7 @@ const fn probability(name: &'static str, field: fn(&mut Faults) -> &mut f64, doc
 const FARTHEST_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 
 /// All switches, in the order in which they are documented.
-pub static SWITCHES: [Switch; 15] = [
+pub static SWITCHES: [Switch; 22] = [
     probability(
         "duplicate-same-receive",
         |faults| &mut faults.duplicate_same_receive,
@@ -75,12 +82,17 @@ pub static SWITCHES: [Switch; 15] = [
     probability(
         "duplicate-before-delete",
         |faults| &mut faults.duplicate_before_delete,
-        "Of a message's first delete: it is answered MessageNotExist, as if the visibility timeout had just run out, and the message is delivered again.",
+        "Of a message's first delete: it is answered MessageNotExist (CMQ: 4430), as if the visibility timeout had just run out, and the message is delivered again.",
     ),
     probability(
         "duplicate-during-delete",
         |faults| &mut faults.duplicate_during_delete,
         "Of a message's first delete while a poll waits: that poll gets the message once more, with a receipt that is dead on arrival, and the delete is done as usual.",
+    ),
+    probability(
+        "lost-send-reply",
+        |faults| &mut faults.lost_send_reply,
+        "Of a send: it is done, but the connection is closed instead of an answer.",
     ),
     probability(
         "lost-receive-reply",
@@ -93,43 +105,73 @@ pub static SWITCHES: [Switch; 15] = [
         "Of a delete: it is done, but the connection is closed instead of an answer.",
     ),
     probability(
+        "no-reply",
+        |faults| &mut faults.no_reply,
+        "Of any request about the queue: it is done, but no answer is ever sent. The connection stays, and over CMQ's TCP other requests on it are answered.",
+    ),
+    probability(
+        "error-on-send",
+        |faults| &mut faults.error_on_send,
+        "Of a send: 500 InternalError (CMQ: 6000), and nothing is done.",
+    ),
+    probability(
         "error-on-receive",
         |faults| &mut faults.error_on_receive,
-        "Of a receive: 500 InternalError, and nothing is done.",
+        "Of a receive: 500 InternalError (CMQ: 6000), and nothing is done.",
     ),
     probability(
         "error-on-delete",
         |faults| &mut faults.error_on_delete,
-        "Of a delete: 500 InternalError, and nothing is done.",
+        "Of a delete: 500 InternalError (CMQ: 6000), and nothing is done.",
     ),
     probability(
         "throttle",
         |faults| &mut faults.throttle,
-        "Of any request about the queue: 400 QpsLimitExceeded, and nothing is done.",
+        "Of any request about the queue: 400 QpsLimitExceeded (CMQ: 4420), and nothing is done.",
     ),
     probability(
         "unavailable",
         |faults| &mut faults.unavailable,
-        "Of any request about the queue: 503 with a page of HTML, as from a proxy before the service, and nothing is done.",
+        "Of any request about the queue: 503 with a page of HTML, as from a proxy before the service, and nothing is done. CMQ: over HTTP only, so also questions for a route.",
     ),
     probability(
         "clock-skew",
         |faults| &mut faults.clock_skew,
-        "Of any request about the queue: 408 TimeExpired, from a server whose clock is 20 minutes ahead, and nothing is done.",
+        "Of any request about the queue: 408 TimeExpired, from a server whose clock is 20 minutes ahead, and nothing is done. MNS only.",
     ),
     probability(
         "empty-at-once",
         |faults| &mut faults.empty_at_once,
-        "Of a receive that would wait for a message: MessageNotExist at once, as too many waiting polls get it.",
+        "Of a receive that would wait for a message: that there is none, at once, as too many waiting polls get it.",
     ),
     probability(
         "fewer-than-asked",
         |faults| &mut faults.fewer_than_asked,
         "Of a receive that could get several messages: it gets fewer, and at least one.",
     ),
+    probability(
+        "not-authenticated",
+        |faults| &mut faults.not_authenticated,
+        "Of any request about the queue: 403 SignatureDoesNotMatch (CMQ: 4100; over TCP 306, and the connection has to authenticate itself again), and nothing is done.",
+    ),
+    probability(
+        "cut-connection",
+        |faults| &mut faults.cut_connection,
+        "Of any request about the queue: its connection is closed while it is under way, with everything else that is under way on it, and nothing is done.",
+    ),
+    probability(
+        "name-server-down",
+        |faults| &mut faults.name_server_down,
+        "Of a question for the queue's route (CMQ): the connection is closed instead of an answer.",
+    ),
+    probability(
+        "dead-route",
+        |faults| &mut faults.dead_route,
+        "Of a question for the queue's route (CMQ): the first address it is told is one where nobody listens.",
+    ),
     Switch {
         name: "clock-offset-ms",
-        doc: "By how much the service's clock is ahead of this machine's in everything the queue answers: the Date header and the times of messages. Beyond 15 minutes every request is answered TimeExpired.",
+        doc: "By how much the service's clock is ahead of this machine's in everything the queue answers: the Date header and the times of messages. Beyond 15 minutes MNS answers every request TimeExpired.",
         field: Field::Millis(|faults| &mut faults.clock_offset_ms, -FARTHEST_MS, FARTHEST_MS),
     },
     Switch {

@@ -1,8 +1,11 @@
 //! A page for people: queues, counts, and the switches in force. Read only, without a script.
 
-use std::{fmt::Write as _, sync::PoisonError};
+use std::fmt::Write as _;
 
-use super::{Faults, QueueReport, State, lock};
+use super::{
+    Faults, QueueReport,
+    state::{State, lock},
+};
 use crate::connectors::mns::wire::escape;
 
 const HEAD: &str = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"2\">\
@@ -20,21 +23,18 @@ struct Row {
 
 pub(super) fn render(state: &State) -> String {
     let now = state.clock.now_ms();
-    let cells: Vec<_> = {
-        let queues = state.queues.read().unwrap_or_else(PoisonError::into_inner);
-        queues.iter().map(|(name, cell)| (name.clone(), std::sync::Arc::clone(cell))).collect()
-    };
-    let rows = cells.into_iter().map(|(name, cell)| {
+    let rows = state.cells().into_iter().map(|(name, cell)| {
         let mut queue = lock(&cell.queue);
         Row { name, report: queue.report(now), faults: queue.orders.faults }
     });
-    table(&state.host, &rows.collect::<Vec<_>>(), state.faults(None))
+    table(&state.services, &rows.collect::<Vec<_>>(), state.faults(None))
 }
 
-fn table(host: &str, rows: &[Row], for_all: Faults) -> String {
+fn table(services: &[(&str, String)], rows: &[Row], for_all: Faults) -> String {
     let mut page = String::from(HEAD);
+    let services = services.iter().map(|(name, address)| format!("{name} at {}", escape(address)));
     // Writing to a string cannot fail.
-    let _ = writeln!(page, "<p>MNS at {}. Switches for all queues: {}.</p>", escape(host), switches(for_all));
+    let _ = writeln!(page, "<p>{}. Switches for all queues: {}.</p>", listed(services), switches(for_all));
     page.push_str(
         "<table>\n<tr><th>queue<th>active<th>inactive<th>delayed<th>switches in force<th>what has happened</tr>\n",
     );
@@ -80,8 +80,8 @@ mod tests {
         let report = QueueReport { active: 1, statistics, ..QueueReport::default() };
         let faults = Faults { throttle: 0.25, delay_ms: 40, ..Faults::default() };
         let rows = [Row { name: "a<script>".into(), report, faults }];
-        let page = table("http://127.0.0.1:1", &rows, Faults::default());
-        for part in ["a&lt;script", "throttle=0.25, delay-ms=40", "sent 3, throttled 2", "for all queues: none"] {
+        let page = table(&[("mns", "http://127.0.0.1:1".into()), ("cmq tcp", "127.0.0.1:2".into())], &rows, Faults::default());
+        for part in ["mns at http://127.0.0.1:1, cmq tcp at 127.0.0.1:2", "a&lt;script", "throttle=0.25, delay-ms=40", "sent 3, throttled 2", "for all queues: none"] {
             assert!(page.contains(part), "{part} in {page}");
         }
         assert!(!page.contains("<script"), "{page}");

@@ -2,29 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use md5::{Digest, Md5};
 use tokio::sync::oneshot;
 
 use super::{
     Faults, QueueReport,
+    log::{Entry, Log},
+    message::{Attributes, DEFAULTS, Delivery, Handle, Message, Outgoing, Receipt, Sent, Settings},
     orders::Orders,
-    receipt::{self, Handle, Unreadable},
 };
-use crate::connectors::mns::wire::{ChangedVisibility, Delivery, Outgoing, QueueAttributes, QueueSettings, Sent};
 
-/// What became of a handle.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Handled<T> {
-    Done(T),
-    /// Expired, superseded, used, or never given out.
-    Unknown,
-    Malformed,
-}
+/// Numbers of messages begin at random below this, so that a handle of another queue, or of an emulator that has
+/// ended, is none here. What is above is far more than a queue ever numbers.
+const FIRST_NUMBERS: u64 = 1 << 38;
 
 /// Messages by number, and where each of them is. Every operation first lets happen what is due by then.
 #[derive(Debug)]
 pub(super) struct Queue {
-    settings: QueueSettings,
+    settings: Settings,
     created_s: i64,
     modified_s: i64,
     pub orders: Orders,
@@ -33,6 +27,7 @@ pub(super) struct Queue {
     /// Polls that wait now, as far as a fault may want to give them something.
     waiting: Vec<oneshot::Sender<Delivery>>,
     next_number: u64,
+    log: Option<Log>,
     messages: BTreeMap<u64, Stored>,
     /// By band of priority, then by age.
     ready: BTreeSet<(Band, u64)>,
@@ -43,8 +38,7 @@ pub(super) struct Queue {
 
 #[derive(Debug)]
 struct Stored {
-    /// Without a handle; that is made for each delivery.
-    message: Delivery,
+    message: Message,
     place: Place,
     /// Of the newest handle; 0: there was none yet.
     serial: u64,
@@ -69,27 +63,6 @@ enum Due {
     Timeout,
 }
 
-/// Settings with the service's defaults for what is not given.
-fn complete(settings: &QueueSettings, defaults: &QueueSettings) -> QueueSettings {
-    QueueSettings {
-        delay_seconds: settings.delay_seconds.or(defaults.delay_seconds),
-        maximum_message_size: settings.maximum_message_size.or(defaults.maximum_message_size),
-        retention_seconds: settings.retention_seconds.or(defaults.retention_seconds),
-        visibility_seconds: settings.visibility_seconds.or(defaults.visibility_seconds),
-        polling_wait_seconds: settings.polling_wait_seconds.or(defaults.polling_wait_seconds),
-        logging_enabled: settings.logging_enabled.or(defaults.logging_enabled),
-    }
-}
-
-const DEFAULTS: QueueSettings = QueueSettings {
-    delay_seconds: Some(0),
-    maximum_message_size: Some(65_536),
-    retention_seconds: Some(345_600),
-    visibility_seconds: Some(30),
-    polling_wait_seconds: Some(0),
-    logging_enabled: Some(false),
-};
-
 /// How urgent a message is. The service promises only that a higher priority is likely to be received earlier, and
 /// recordings have an older message of priority 8 before a newer one of priority 4, so neighbours share a band.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,27 +86,18 @@ fn millis(seconds: Option<u32>) -> i64 {
     i64::from(seconds.unwrap_or(0)) * 1000
 }
 
-/// A message as a service tells of it whose clock is ahead by `offset` milliseconds.
-fn told(message: &Delivery, offset: i64) -> Delivery {
-    Delivery {
-        enqueue_ms: message.enqueue_ms + offset,
-        // 0 is no time: it has never been received.
-        first_dequeue_ms: if message.first_dequeue_ms == 0 { 0 } else { message.first_dequeue_ms + offset },
-        next_visible_ms: message.next_visible_ms.map(|at| at + offset),
-        ..message.clone()
-    }
-}
-
 impl Queue {
-    pub(super) fn new(settings: &QueueSettings, faults: Faults, seed: u64, now: i64) -> Self {
+    pub(super) fn new(settings: &Settings, faults: Faults, seed: u64, now: i64) -> Self {
         Self {
-            settings: complete(settings, &DEFAULTS),
+            settings: settings.or(&DEFAULTS),
             created_s: now / 1000,
             modified_s: now / 1000,
             orders: Orders::new(faults, seed),
             is_gone: false,
             waiting: Vec::new(),
-            next_number: 1,
+            // Not from the seed, as ids are not.
+            next_number: fastrand::u64(1..FIRST_NUMBERS),
+            log: None,
             messages: BTreeMap::new(),
             ready: BTreeSet::new(),
             invisible: BTreeSet::new(),
@@ -141,12 +105,22 @@ impl Queue {
         }
     }
 
-    pub(super) fn has_settings(&self, settings: &QueueSettings) -> bool {
-        complete(settings, &DEFAULTS) == self.settings
+    /// From now on it keeps a record of what is sent, delivered and deleted.
+    pub(super) fn keep_log(&mut self) {
+        self.log = Some(Log::default());
     }
 
-    pub(super) fn set(&mut self, settings: &QueueSettings, now: i64) {
-        self.settings = complete(settings, &self.settings);
+    /// The record, in the order of sending, if there is one.
+    pub(super) fn log(&self) -> Option<Vec<Entry>> {
+        self.log.as_ref().map(Log::entries)
+    }
+
+    pub(super) fn has_settings(&self, settings: &Settings) -> bool {
+        settings.or(&DEFAULTS) == self.settings
+    }
+
+    pub(super) fn set(&mut self, settings: &Settings, now: i64) {
+        self.settings = settings.or(&self.settings);
         self.modified_s = now / 1000;
     }
 
@@ -158,16 +132,17 @@ impl Queue {
         self.settings.maximum_message_size.unwrap_or(65_536) as usize
     }
 
-    pub(super) fn attributes(&mut self, name: &str, now: i64) -> QueueAttributes {
+    pub(super) fn attributes(&mut self, now: i64) -> Attributes {
         let report = self.report(now);
-        QueueAttributes {
-            name: name.to_owned(),
+        let offset = self.orders.faults.clock_offset_ms;
+        Attributes {
             settings: self.settings.clone(),
-            created: self.created_s + self.orders.faults.clock_offset_ms / 1000,
-            modified: self.modified_s + self.orders.faults.clock_offset_ms / 1000,
+            created_s: self.created_s + offset / 1000,
+            modified_s: self.modified_s + offset / 1000,
             active: report.active,
             inactive: report.inactive,
             delayed: report.delayed,
+            oldest_ms: self.messages.first_key_value().map(|(_, stored)| stored.message.enqueue_ms + offset),
         }
     }
 
@@ -196,32 +171,30 @@ impl Queue {
         let number = self.next_number;
         self.next_number += 1;
         let delay = millis(outgoing.delay_seconds.or(self.settings.delay_seconds));
-        let message = Delivery {
+        let message = Message {
             // Not from the seed: an emulator that is started again must not hand out ids that a consumer remembers.
-            id: format!("{:032X}", fastrand::u128(..)),
-            body_md5: format!("{:X}", Md5::digest(outgoing.body.as_bytes())),
+            id: fastrand::u128(..),
             body: outgoing.body,
-            handle: None,
             enqueue_ms: now,
             first_dequeue_ms: 0,
-            next_visible_ms: None,
             dequeue_count: 0,
             priority: outgoing.priority.unwrap_or(8),
-            user_properties: outgoing.user_properties,
-            system_properties: outgoing.system_properties,
+            properties: outgoing.properties,
         };
-        let serial = u64::from(delay > 0);
-        let handle = (delay > 0).then(|| receipt::write(&message.id, &Handle { number, serial }, now, delay, 0));
-        let sent = Sent { id: message.id.clone(), body_md5: message.body_md5.clone(), handle };
+        if let Some(log) = &mut self.log {
+            log.sent(number, &message);
+        }
+        let (id, serial) = (message.id, u64::from(delay > 0));
         let place = if delay > 0 { Place::Delayed(now + delay) } else { Place::Ready };
         self.messages.insert(number, Stored { message, place: Place::Ready, serial, due: None, was_held_up: false });
         self.put(number, place);
         self.orders.statistics.sent += 1;
-        sent
+        Sent { id, receipt: if delay > 0 { self.receipt(number, now, delay) } else { None } }
     }
 
-    /// Hands out up to `most` messages. Duplicates of faults count towards that.
-    pub(super) fn receive(&mut self, most: usize, now: i64) -> Vec<Delivery> {
+    /// Hands out up to `most` messages, invisible for `visibility` seconds or as long as the queue says. Duplicates
+    /// of faults count towards that number.
+    pub(super) fn receive(&mut self, most: usize, visibility: Option<u32>, now: i64) -> Vec<Delivery> {
         self.tick(now);
         let most = self.orders.how_many(most, self.ready.len());
         let mut deliveries = Vec::with_capacity(most.min(self.ready.len()));
@@ -229,14 +202,14 @@ impl Queue {
         let mut in_flight = Vec::new();
         while deliveries.len() < most {
             let Some(&(_, number)) = self.ready.first() else { break };
-            let Some(delivery) = self.deliver(number, now) else { break };
-            let is_first = delivery.dequeue_count == 1;
+            let Some(delivery) = self.deliver(number, visibility, now) else { break };
+            let is_first = delivery.message.dequeue_count == 1;
             deliveries.push(delivery);
             if !is_first {
                 continue;
             }
             if deliveries.len() < most && self.orders.roll(self.orders.faults.duplicate_same_receive) {
-                deliveries.extend(self.deliver(number, now));
+                deliveries.extend(self.deliver(number, visibility, now));
                 self.orders.statistics.duplicates_same_receive += 1;
             }
             if self.orders.roll(self.orders.faults.duplicate_in_flight) {
@@ -252,66 +225,64 @@ impl Queue {
         deliveries
     }
 
-    pub(super) fn peek(&mut self, most: usize, now: i64) -> Vec<Delivery> {
+    pub(super) fn peek(&mut self, most: usize, now: i64) -> Vec<Message> {
         self.tick(now);
         let numbers = self.ready.iter().take(most);
         let messages = numbers.filter_map(|(_, number)| self.messages.get(number));
-        let offset = self.orders.faults.clock_offset_ms;
-        messages.map(|stored| Delivery { next_visible_ms: None, ..told(&stored.message, offset) }).collect()
+        messages.map(|stored| stored.message.told(self.orders.faults.clock_offset_ms)).collect()
     }
 
-    pub(super) fn delete(&mut self, handle: &str, now: i64) -> Handled<()> {
-        let number = match self.find(handle, now) {
-            Handled::Done(number) => number,
-            Handled::Unknown => return Handled::Unknown,
-            Handled::Malformed => return Handled::Malformed,
-        };
+    /// Whether the message was deleted. If not, the handle has expired, was superseded or used, or was never given
+    /// out.
+    pub(super) fn delete(&mut self, handle: Handle, now: i64) -> bool {
+        let Some(number) = self.find(handle, now) else { return false };
         if self.holds_up(number) || self.hands_over(number, now) == Some(false) {
             self.orders.statistics.unknown_handles += 1;
-            return Handled::Unknown;
+            return false;
         }
         self.remove(number);
         self.orders.statistics.deleted += 1;
-        Handled::Done(())
+        if let Some(log) = &mut self.log {
+            log.deleted(number, now);
+        }
+        true
     }
 
-    pub(super) fn change_visibility(&mut self, handle: &str, seconds: u32, now: i64) -> Handled<ChangedVisibility> {
-        let number = match self.find(handle, now) {
-            Handled::Done(number) => number,
-            Handled::Unknown => return Handled::Unknown,
-            Handled::Malformed => return Handled::Malformed,
-        };
+    /// Makes a message invisible for so long from now; `None` as for [`Self::delete`].
+    pub(super) fn change_visibility(&mut self, handle: Handle, seconds: u32, now: i64) -> Option<Receipt> {
+        let number = self.find(handle, now)?;
         let visibility = i64::from(seconds) * 1000;
         self.put(number, Place::Invisible(now + visibility));
-        let Some(stored) = self.messages.get_mut(&number) else { return Handled::Unknown };
+        let stored = self.messages.get_mut(&number)?;
         stored.due = None;
         stored.serial += 1;
-        stored.message.next_visible_ms = Some(now + visibility);
-        let handle = Handle { number, serial: stored.serial };
-        let handle = receipt::write(&stored.message.id, &handle, now, visibility, stored.message.dequeue_count);
-        let next_visible_ms = now + visibility + self.orders.faults.clock_offset_ms;
-        Handled::Done(ChangedVisibility { handle, next_visible_ms })
+        self.receipt(number, now, visibility)
+    }
+
+    /// The newest handle of a message.
+    fn receipt(&self, number: u64, now: i64, visibility: i64) -> Option<Receipt> {
+        let stored = self.messages.get(&number)?;
+        Some(Receipt {
+            id: stored.message.id,
+            handle: Handle { number, serial: stored.serial },
+            issued_ms: now,
+            valid_ms: visibility,
+            dequeue_count: stored.message.dequeue_count,
+            next_visible_ms: now + visibility + self.orders.faults.clock_offset_ms,
+        })
     }
 
     /// The message of a handle that is valid now.
-    fn find(&mut self, handle: &str, now: i64) -> Handled<u64> {
+    fn find(&mut self, handle: Handle, now: i64) -> Option<u64> {
         self.tick(now);
-        let found = match receipt::read(handle) {
-            Ok((id, Handle { number, serial })) => self
-                .messages
-                .get(&number)
-                .filter(|stored| {
-                    let is_out = stored.place != Place::Ready || stored.due == Some(Due::InFlight);
-                    stored.message.id == id && stored.serial == serial && is_out
-                })
-                .map(|_| number),
-            Err(Unreadable::Malformed) => return Handled::Malformed,
-            Err(Unreadable::Foreign) => None,
-        };
+        let found = self.messages.get(&handle.number).filter(|stored| {
+            let is_out = stored.place != Place::Ready || stored.due == Some(Due::InFlight);
+            stored.serial == handle.serial && is_out
+        });
         if found.is_none() {
             self.orders.statistics.unknown_handles += 1;
         }
-        found.map_or(Handled::Unknown, Handled::Done)
+        found.map(|_| handle.number)
     }
 
     /// Whether a delete comes too late by order: the message is made ready again and its handle dies.
@@ -348,7 +319,7 @@ impl Queue {
         }
         stored.was_held_up = true;
         let poll = self.waiting.pop()?;
-        let delivery = self.deliver(number, now)?;
+        let delivery = self.deliver(number, None, now)?;
         if poll.send(delivery).is_ok() {
             self.orders.statistics.duplicates_during_delete += 1;
             return Some(true);
@@ -358,14 +329,13 @@ impl Queue {
     }
 
     /// One delivery, with a new handle; the one before dies.
-    fn deliver(&mut self, number: u64, now: i64) -> Option<Delivery> {
-        let visibility = millis(self.settings.visibility_seconds);
+    fn deliver(&mut self, number: u64, visibility: Option<u32>, now: i64) -> Option<Delivery> {
+        let visibility = millis(visibility.or(self.settings.visibility_seconds));
         self.put(number, Place::Invisible(now + visibility));
         let stored = self.messages.get_mut(&number)?;
         stored.serial += 1;
         let message = &mut stored.message;
         message.dequeue_count += 1;
-        message.next_visible_ms = Some(now + visibility);
         if message.first_dequeue_ms == 0 {
             message.first_dequeue_ms = now;
         }
@@ -376,9 +346,11 @@ impl Queue {
             Some(Due::Timeout) => self.orders.statistics.redelivered_after_timeout += 1,
             None => {}
         }
-        let handle = Handle { number, serial: stored.serial };
-        let handle = receipt::write(&message.id, &handle, now, visibility, message.dequeue_count);
-        Some(Delivery { handle: Some(handle), ..told(message, self.orders.faults.clock_offset_ms) })
+        let message = message.told(self.orders.faults.clock_offset_ms);
+        if let Some(log) = &mut self.log {
+            log.delivered(number, now);
+        }
+        Some(Delivery { message, receipt: self.receipt(number, now, visibility)? })
     }
 
     /// Lets happen what is due: delays, visibility timeouts and retentions that have run out.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sets up what tests need beside Rust: Alibaba's Python and Node SDKs, which drive the emulator, into target/sdk, and
+# Sets up what tests need beside Rust: Alibaba's Python and Node SDKs and Tencent's Python SDK, which drive the emulator, into target/sdk, and
 # strace. Does nothing if they are there in the wanted versions.
 set -eu
 
@@ -27,7 +27,7 @@ setup_python() {
     python3 -m venv "$target/venv" ||
         fail "python3 cannot make a virtual environment" "apt-get install python3-venv"
     "$target/venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt" ||
-        fail "aliyun-mns-sdk cannot be installed" "$target/venv/bin/pip install -r $here/requirements.txt"
+        fail "the Python SDKs cannot be installed" "$target/venv/bin/pip install -r $here/requirements.txt"
     echo "$want" >"$stamp"
 }
 

@@ -1,24 +1,19 @@
 //! The operations of the service, from a request's parts to an answer's.
 
-use std::{
-    sync::atomic::{AtomicUsize, Ordering},
-    time::Duration,
-};
-
 use http::{Method, StatusCode};
 use percent_encoding::percent_decode_str;
-use tokio::{
-    sync::oneshot,
-    time::{Instant, sleep_until},
-};
 
-use super::{
-    Created, QueueCell, State, lock,
-    orders::Refused,
-    queue::{Handled, Queue},
-};
-use crate::connectors::mns::wire::{
-    self, DeleteFailure, LONGEST_VISIBILITY_SECONDS, LONGEST_WAIT_SECONDS, MOST_PER_CALL, Outgoing, QueueSettings,
+use super::{access::NOT_AUTHENTICATED, convert, receipt};
+use crate::{
+    connectors::mns::wire::{
+        self, DeleteFailure, LONGEST_VISIBILITY_SECONDS, LONGEST_WAIT_SECONDS, MOST_PER_CALL, Outgoing, QueueSettings,
+    },
+    emulator::{
+        cell::{NotDone, QueueCell, Receive},
+        orders::Refused,
+        server::UNAVAILABLE_PAGE,
+        state::{Created, State, lock},
+    },
 };
 
 /// Largest total of the bodies of a batch send, in bytes of the wire.
@@ -61,11 +56,7 @@ const MALFORMED_HANDLE: Refusal =
 const INTERNAL: Refusal = Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", "Internal error.");
 const THROTTLED: Refusal =
     Refusal::new(StatusCode::BAD_REQUEST, "QpsLimitExceeded", "The QPS of the queue exceeds the limit.");
-const UNAVAILABLE: Refusal = Refusal::Proxy(
-    StatusCode::SERVICE_UNAVAILABLE,
-    "<html>\r\n<head><title>503 Service Temporarily Unavailable</title></head>\r\n<body>\r\n<center><h1>503 Service \
-     Temporarily Unavailable</h1></center>\r\n<hr><center>Tengine</center>\r\n</body>\r\n</html>\r\n",
-);
+const UNAVAILABLE: Refusal = Refusal::Proxy(StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE_PAGE);
 /// A request whose clock is too far off.
 pub(super) const TIME_EXPIRED: Refusal =
     Refusal::new(StatusCode::REQUEST_TIMEOUT, "TimeExpired", "The http request you sent is expired.");
@@ -79,6 +70,8 @@ type Answer = Result<Done, Refusal>;
 
 /// A request's parts.
 pub(super) struct Request<'a> {
+    /// The service's own URL.
+    pub host: &'a str,
     pub method: &'a Method,
     pub path: &'a str,
     pub query: Query,
@@ -130,6 +123,18 @@ impl From<Refused> for Refusal {
             Refused::Throttled => THROTTLED,
             Refused::Unavailable => UNAVAILABLE,
             Refused::TimeExpired => TIME_EXPIRED,
+            Refused::NotAuthenticated => NOT_AUTHENTICATED,
+            Refused::Cut => Self::Cut,
+        }
+    }
+}
+
+impl From<NotDone> for Refusal {
+    fn from(why: NotDone) -> Self {
+        match why {
+            NotDone::Gone => NO_QUEUE,
+            NotDone::Failed => INTERNAL,
+            NotDone::Lost => Self::Cut,
         }
     }
 }
@@ -159,25 +164,6 @@ fn decoded(segment: &str) -> String {
     percent_decode_str(segment).decode_utf8_lossy().into_owned()
 }
 
-/// Changes a queue, then wakes who waits if there is reason to: something is ready, or will be earlier than they
-/// know of.
-fn change<T>(state: &State, cell: &QueueCell, act: impl FnOnce(&mut Queue, i64) -> T) -> T {
-    let mut queue = lock(&cell.queue);
-    let before = queue.next_change();
-    let result = act(&mut queue, state.clock.now_ms());
-    let is_earlier = queue.next_change().is_some_and(|after| before.is_none_or(|before| after < before));
-    let has_ready = queue.has_ready();
-    drop(queue);
-    if is_earlier {
-        cell.changed.notify_waiters();
-    }
-    if has_ready {
-        // One is enough: whoever leaves something behind wakes the next.
-        cell.changed.notify_one();
-    }
-    result
-}
-
 fn list(state: &State, request: &Request<'_>) -> Answer {
     let header = |name: &str| request.headers.get(name).and_then(|value| value.to_str().ok());
     let prefix = header("x-mns-prefix").unwrap_or_default();
@@ -189,7 +175,7 @@ fn list(state: &State, request: &Request<'_>) -> Answer {
     let marker = header("x-mns-marker").unwrap_or_default();
     let names: Vec<String> = state.report().into_keys().collect();
     let mut names = names.into_iter().filter(|name| name.starts_with(prefix) && name.as_str() >= marker);
-    let page: Vec<_> = names.by_ref().take(most).map(|name| format!("{}/queues/{name}", state.host)).collect();
+    let page: Vec<_> = names.by_ref().take(most).map(|name| format!("{}/queues/{name}", request.host)).collect();
     Ok(Done { body: wire::write_queue_list(&page, names.next().as_deref()), ..Done::default() })
 }
 
@@ -199,9 +185,10 @@ fn queue(state: &State, method: &Method, name: &str, request: &Request<'_>) -> A
             check_name(name)?;
             let settings = wire::parse_settings(request.body).map_err(|_| MALFORMED_XML)?;
             check_settings(&settings)?;
+            let settings = convert::settings(&settings);
             if request.query.is_true("metaoverride") {
                 let cell = state.find(name).ok_or(NO_QUEUE)?;
-                change(state, &cell, |queue, now| queue.set(&settings, now));
+                cell.change(&state.clock, |queue, now| queue.set(&settings, now));
                 return Ok(Done { status: StatusCode::NO_CONTENT, ..Done::default() });
             }
             let status = match state.create(name, &settings) {
@@ -215,19 +202,18 @@ fn queue(state: &State, method: &Method, name: &str, request: &Request<'_>) -> A
                     ));
                 }
             };
-            let location = Some(format!("{}/queues/{name}", state.host));
+            let location = Some(format!("{}/queues/{name}", request.host));
             Ok(Done { status, location, ..Done::default() })
         }
         Method::GET => {
             let cell = state.find(name).ok_or(NO_QUEUE)?;
-            let attributes = lock(&cell.queue).attributes(name, state.clock.now_ms());
+            let attributes = convert::attributes(name, &lock(&cell.queue).attributes(state.clock.now_ms()));
             Ok(Done { body: wire::write_attributes(&attributes), ..Done::default() })
         }
         Method::DELETE => {
-            let removed = state.queues.write().unwrap_or_else(std::sync::PoisonError::into_inner).remove(name);
-            let cell = removed.ok_or(NO_QUEUE)?;
-            lock(&cell.queue).is_gone = true;
-            cell.changed.notify_waiters();
+            if !state.remove(name) {
+                return Err(NO_QUEUE);
+            }
             Ok(Done { status: StatusCode::NO_CONTENT, ..Done::default() })
         }
         _ => Err(BAD_URL),
@@ -272,8 +258,9 @@ fn send(state: &State, cell: &QueueCell, body: &[u8]) -> Answer {
         return Err(invalid("The messages are too large."));
     }
     messages.iter().try_for_each(|message| check_message(message, largest))?;
-    let sent: Vec<_> =
-        change(state, cell, |queue, now| messages.into_iter().map(|message| queue.send(message, now)).collect());
+    let digests: Vec<_> = messages.iter().map(|message| convert::body_md5(message.body.as_bytes())).collect();
+    let sent = cell.send(&state.clock, messages.into_iter().map(convert::outgoing).collect())?;
+    let sent: Vec<_> = sent.iter().zip(digests).map(|(sent, digest)| convert::sent(sent, digest)).collect();
     Ok(Done { status: StatusCode::CREATED, body: wire::write_sent(&sent, batch), location: None })
 }
 
@@ -297,6 +284,7 @@ fn how_many(request: &Request<'_>) -> Result<(usize, bool), Refusal> {
 fn peek(state: &State, cell: &QueueCell, request: &Request<'_>) -> Answer {
     let (most, batch) = how_many(request)?;
     let messages = lock(&cell.queue).peek(most, state.clock.now_ms());
+    let messages: Vec<_> = messages.into_iter().map(convert::peeked).collect();
     if messages.is_empty() {
         return Err(NO_MESSAGE);
     }
@@ -306,71 +294,12 @@ fn peek(state: &State, cell: &QueueCell, request: &Request<'_>) -> Answer {
 async fn receive(state: &State, cell: &QueueCell, request: &Request<'_>) -> Answer {
     let (most, batch) = how_many(request)?;
     let wait = request.query.number("waitseconds", 0..=LONGEST_WAIT_SECONDS)?;
-    let wait = wait.unwrap_or_else(|| lock(&cell.queue).polling_wait_seconds());
-    if lock(&cell.queue).orders.fails_receive() {
-        return Err(INTERNAL);
+    let messages = cell.receive(&state.clock, Receive { most, wait, visibility: None }).await?;
+    if messages.is_empty() {
+        return Err(NO_MESSAGE);
     }
-    let is_impatient = wait > 0 && lock(&cell.queue).orders.is_impatient();
-    let wait = if is_impatient { 0 } else { wait };
-    let deadline = Instant::now() + Duration::from_secs(wait.into());
-    let (sender, mut gift) = oneshot::channel();
-    let mut sender = Some(sender);
-    loop {
-        let changed = cell.changed.notified();
-        tokio::pin!(changed);
-        // From here on no wake-up is missed, also those that come before the await below.
-        changed.as_mut().enable();
-        let is_over = Instant::now() >= deadline;
-        let (messages, is_gone) = change(state, cell, |queue, now| {
-            let messages = match gift.try_recv() {
-                Ok(message) => vec![message],
-                Err(_) => queue.receive(most, now),
-            };
-            if is_over || !messages.is_empty() {
-                gift.close();
-            } else if let Some(sender) = sender.take() {
-                queue.wait(sender);
-            }
-            (messages, queue.is_gone)
-        });
-        if is_gone {
-            return Err(NO_QUEUE);
-        }
-        if !messages.is_empty() {
-            if lock(&cell.queue).orders.loses_receive_reply() {
-                return Err(Refusal::Cut);
-            }
-            return Ok(Done { body: wire::write_deliveries(messages.iter(), batch), ..Done::default() });
-        }
-        if is_over {
-            lock(&cell.queue).orders.statistics.empties_at_once += u64::from(is_impatient);
-            return Err(NO_MESSAGE);
-        }
-        let next = lock(&cell.queue).next_change().map(|at| (at - state.clock.now_ms()).max(1));
-        let next = next.and_then(|millis| u64::try_from(millis).ok()).map(Duration::from_millis);
-        let wake = next.map_or(deadline, |after| deadline.min(Instant::now() + after));
-        let _waiting = Waiting::begin(&cell.polls);
-        tokio::select! {
-            () = changed => {}
-            () = sleep_until(wake) => {}
-        }
-    }
-}
-
-/// Counts a receive while it waits, however that ends.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    fn begin(polls: &'a AtomicUsize) -> Self {
-        polls.fetch_add(1, Ordering::SeqCst);
-        Self(polls)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
+    let messages: Vec<_> = messages.into_iter().map(convert::delivery).collect();
+    Ok(Done { body: wire::write_deliveries(messages.iter(), batch), ..Done::default() })
 }
 
 fn delete(state: &State, cell: &QueueCell, request: &Request<'_>) -> Answer {
@@ -385,37 +314,28 @@ fn delete(state: &State, cell: &QueueCell, request: &Request<'_>) -> Answer {
     if handles.is_empty() || handles.len() > MOST_PER_CALL {
         return Err(invalid("A batch is of 1 to 16 receipt handles."));
     }
-    let outcomes = change(state, cell, |queue, now| {
-        if queue.orders.fails_delete() {
-            return Err(INTERNAL);
-        }
-        let outcomes: Vec<_> = handles.iter().map(|handle| queue.delete(handle, now)).collect();
-        // One of them may have been given a message.
-        cell.changed.notify_waiters();
-        if queue.orders.loses_delete_reply() { Err(Refusal::Cut) } else { Ok(outcomes) }
-    })?;
+    let read: Vec<_> = handles.iter().map(|handle| receipt::read(handle)).collect();
+    let known: Vec<_> = read.iter().copied().flatten().collect();
+    let mut deleted = cell.delete(&state.clock, &known)?.into_iter();
+    let outcomes = read.into_iter().map(|handle| match handle {
+        None => Err(MALFORMED_HANDLE),
+        Some(_) if deleted.next() == Some(true) => Ok(()),
+        Some(_) => Err(NO_MESSAGE),
+    });
     if single.is_some() {
-        return match outcomes.first() {
-            Some(Handled::Done(())) => Ok(Done { status: StatusCode::NO_CONTENT, ..Done::default() }),
-            Some(Handled::Malformed) => Err(MALFORMED_HANDLE),
-            _ => Err(NO_MESSAGE),
-        };
+        outcomes.collect::<Result<(), _>>()?;
+        return Ok(Done { status: StatusCode::NO_CONTENT, ..Done::default() });
     }
-    let failures: Vec<_> = handles.into_iter().zip(outcomes).filter_map(failure).collect();
+    let failures: Vec<_> = handles.iter().zip(outcomes).filter_map(failure).collect();
     if failures.is_empty() {
         return Ok(Done { status: StatusCode::NO_CONTENT, ..Done::default() });
     }
     Err(Refusal::Document(StatusCode::NOT_FOUND, wire::write_delete_failures(&failures)))
 }
 
-fn failure((handle, outcome): (String, Handled<()>)) -> Option<DeleteFailure> {
-    let refusal = match outcome {
-        Handled::Done(()) => return None,
-        Handled::Unknown => NO_MESSAGE,
-        Handled::Malformed => MALFORMED_HANDLE,
-    };
-    let Refusal::Error { code, message, .. } = refusal else { return None };
-    Some(DeleteFailure { code: code.to_owned(), message: message.to_owned(), handle })
+fn failure((handle, outcome): (&String, Result<(), Refusal>)) -> Option<DeleteFailure> {
+    let Err(Refusal::Error { code, message, .. }) = outcome else { return None };
+    Some(DeleteFailure { code: code.to_owned(), message: message.to_owned(), handle: handle.clone() })
 }
 
 fn change_visibility(state: &State, cell: &QueueCell, request: &Request<'_>) -> Answer {
@@ -423,9 +343,8 @@ fn change_visibility(state: &State, cell: &QueueCell, request: &Request<'_>) -> 
     let handle = request.query.get("receipthandle").ok_or(missing("MissingReceiptHandle"))?;
     let seconds = request.query.number("visibilitytimeout", 1..=LONGEST_VISIBILITY_SECONDS)?;
     let seconds = seconds.ok_or(missing("MissingVisibilityTimeout"))?;
-    match change(state, cell, |queue, now| queue.change_visibility(handle, seconds, now)) {
-        Handled::Done(changed) => Ok(Done { body: wire::write_changed_visibility(&changed), ..Done::default() }),
-        Handled::Unknown => Err(NO_MESSAGE),
-        Handled::Malformed => Err(MALFORMED_HANDLE),
-    }
+    let handle = receipt::read(handle).ok_or(MALFORMED_HANDLE)?;
+    let changed = cell.change(&state.clock, |queue, now| queue.change_visibility(handle, seconds, now));
+    let changed = changed.ok_or(NO_MESSAGE)?;
+    Ok(Done { body: wire::write_changed_visibility(&convert::changed_visibility(&changed)), ..Done::default() })
 }

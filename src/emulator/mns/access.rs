@@ -4,11 +4,18 @@ use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, StatusCode, header};
 
-use super::{
-    AccessKey,
-    operations::{Refusal, TIME_EXPIRED},
+use super::operations::{Refusal, TIME_EXPIRED};
+use crate::{
+    connectors::mns::{signature, wire},
+    emulator::AccessKey,
 };
-use crate::connectors::mns::{signature, wire};
+
+/// A request that another secret signed, or that was changed on its way.
+pub(super) const NOT_AUTHENTICATED: Refusal = Refusal::new(
+    StatusCode::FORBIDDEN,
+    "SignatureDoesNotMatch",
+    "The request signature we calculated does not match the signature you provided.",
+);
 
 /// How far a request's clock may be off.
 const WINDOW: Duration = Duration::from_secs(15 * 60);
@@ -36,11 +43,7 @@ pub(super) fn check(
         ));
     }
     if !signature::verify(&key.secret, &signature::string_to_sign(method, target, headers), given) {
-        return Err(Refusal::new(
-            StatusCode::FORBIDDEN,
-            "SignatureDoesNotMatch",
-            "The request signature we calculated does not match the signature you provided.",
-        ));
+        return Err(NOT_AUTHENTICATED);
     }
     check_date(headers, now)?;
     if text(headers, "x-mns-version") != Some(wire::VERSION) {
