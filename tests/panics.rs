@@ -42,8 +42,9 @@ fn in_order(out: &Path) -> Vec<String> {
 
 /// Each line is one JSON object; answers those that tell of a panic.
 fn panics(supervisor: &Supervisor) -> Vec<Value> {
-    let lines = supervisor.log();
-    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap_or_else(|_| panic!("{line}")));
+    let log = supervisor.log();
+    let lines =
+        log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap_or_else(|_| panic!("{line}, in {log}")));
     lines.filter(|line| line["message"].as_str().is_some_and(|text| text.starts_with("panicked: "))).collect()
 }
 

@@ -2,6 +2,7 @@
 //! holds, asked over HTTP.
 
 use std::{
+    collections::BTreeMap,
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::{Path, PathBuf},
@@ -80,15 +81,7 @@ pub struct PipelineView {
     pub last_checkpoint: Option<CheckpointView>,
     pub counts: Option<CountsView>,
     pub source: Option<String>,
-    pub lanes: Option<Vec<LaneView>>,
-}
-
-/// A lane of a pipeline that reads by position, and the position its last checkpoint holds.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct LaneView {
-    pub lane: String,
-    pub position: u64,
+    pub positions: Option<BTreeMap<String, u64>>,
 }
 
 /// See [`PipelineView`].

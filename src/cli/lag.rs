@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::{
     Exit,
-    client::{Client, LaneView, Refused, block_on},
+    client::{Client, Refused, block_on},
     find::find,
     run::exit_of,
     with_causes,
@@ -124,8 +124,8 @@ async fn running(args: &Args) -> Result<BTreeMap<LaneId, u64>, Refused> {
     let pipeline = pipelines.into_iter().find(|pipeline| pipeline.name == args.name).ok_or_else(|| {
         Refused::new(Exit::NoInput, format!("the supervisor that is running does not know a pipeline `{}`", args.name))
     })?;
-    let lanes = pipeline.lanes.unwrap_or_default();
-    Ok(lanes.into_iter().map(|LaneView { lane, position }| (LaneId(lane.into()), position)).collect())
+    let positions = pipeline.positions.unwrap_or_default();
+    Ok(positions.into_iter().map(|(lane, position)| (LaneId(lane.into()), position)).collect())
 }
 
 /// The lanes the state knows, and those that are there and would be read.

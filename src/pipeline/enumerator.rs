@@ -438,6 +438,7 @@ impl Handler<Checkpointed> for Enumerator {
             self.work.commits.forget(lane);
             self.work.lanes.remove(lane);
         }
+        self.polling.vitals.stored(self.work.stored.clone());
         let stored = &self.work.stored;
         let ready = self
             .work

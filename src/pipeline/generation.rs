@@ -116,6 +116,7 @@ async fn prepare(seed: &Seed) -> Result<Option<Prepared>, Fault> {
     let timeout = plan.checkpoint.timeout;
     let stored = async { seed.store.open_generation(&plan.name, &plan.source_identity).await.map_err(Fault::from) };
     let stored = within(timeout, &"the state store".into(), stored).await?;
+    seed.vitals.stored(stored.positions.clone());
     reporter.event(Event::Numbered(stored.generation));
     fail_point!("start.numbered");
     let context = SinkContext {

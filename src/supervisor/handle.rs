@@ -189,6 +189,8 @@ pub struct PipelineStatus {
     pub troubles: Vec<String>,
     /// The lanes that are read now, of a source that has positions.
     pub lanes: Vec<LaneStatus>,
+    /// The positions the last checkpoint holds, by lane, of a source that has positions.
+    pub positions: BTreeMap<String, u64>,
     /// Whether polling waits because of the source's `rate`.
     pub rate_limited: bool,
     /// The last durable checkpoint of this process.
@@ -260,6 +262,7 @@ impl PipelineStatus {
                 .map(|last| CheckpointStatus { epoch: last.epoch.0, at: rfc3339(last.at) }),
             troubles: entry.vitals.troubles(),
             lanes: entry.vitals.lanes().into_iter().map(LaneStatus::from).collect(),
+            positions: entry.vitals.positions().into_iter().map(|(lane, at)| (lane.to_string(), at)).collect(),
             rate_limited: metrics.rate_limited.get() > 0,
             counts: Counts {
                 received: metrics.received.get(),

@@ -67,6 +67,7 @@ struct Inner {
     troubles: BTreeMap<Operation, String>,
     checkpointed: Option<Checkpointed>,
     lanes: BTreeMap<LaneId, LaneVitals>,
+    positions: BTreeMap<LaneId, u64>,
 }
 
 /// How far a lane is read. Written by its reader without a lock.
@@ -183,6 +184,16 @@ impl Vitals {
     /// The lanes that are read now.
     pub fn lanes(&self) -> Vec<LaneProgressed> {
         self.inner().lanes.values().map(LaneVitals::progressed).collect()
+    }
+
+    /// The store holds these positions.
+    pub fn stored(&self, positions: BTreeMap<LaneId, u64>) {
+        self.inner().positions = positions;
+    }
+
+    /// The positions the store holds, also while no generation runs.
+    pub fn positions(&self) -> BTreeMap<LaneId, u64> {
+        self.inner().positions.clone()
     }
 
     /// What is being retried now, as `operation: reason`.

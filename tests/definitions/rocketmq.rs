@@ -342,7 +342,7 @@ fn queues_are_shared_as_the_options_say() {
         (
             source(&["parallelism: 2", "parallelism.index: 1", "rocketmq.source.offset.commit.checkpoint: false"]),
             &[
-                "8:44: error: `rocketmq.source.offset.commit.checkpoint` is off, but `parallelism` is 2; leave it on: a queue that moves to another process goes on at the group's offset",
+                "8:45: error: `rocketmq.source.offset.commit.checkpoint` is off, but `parallelism` is 2; leave it on: a queue that moves to another process goes on at the group's offset",
             ],
         ),
         (
@@ -488,6 +488,10 @@ fn names_and_addresses_are_looked_at() {
         (several.topics, several.client.endpoints),
         (vec!["a".into(), "b%c".into()], vec!["h:1".into(), "i:2".into()])
     );
+    let identity = |servers| {
+        SourceOptions::read(&load(&with("127.0.0.1:9876", servers)).definition.unwrap().source).unwrap().identity()
+    };
+    assert_eq!(identity("i:2;h:1"), identity("h:1;i:2"), "their order makes no other service");
     golden(&[
         (
             with("127.0.0.1:9876", "127.0.0.1"),
@@ -546,6 +550,12 @@ fn names_and_addresses_are_looked_at() {
             source(&["rocketmq.client.partition.discovery.interval.ms: 10s"]),
             &[
                 "6:52: error: `rocketmq.client.partition.discovery.interval.ms` is `10s`; expected an integer of at least 1",
+            ],
+        ),
+        (
+            source(&["rocketmq.source.filter.sql: a = 1) OR (b = 2"]),
+            &[
+                "6:31: error: `rocketmq.source.filter.sql` is `a = 1) OR (b = 2`; expected a predicate whose parentheses and quotes are balanced",
             ],
         ),
         (

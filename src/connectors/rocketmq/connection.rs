@@ -1,6 +1,6 @@
 //! What every client of the service must be told: addresses, namespace, credentials, names.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use super::{
     client::{Channel, ClientOptions, Credentials, parse_endpoints},
@@ -107,7 +107,9 @@ pub(super) fn millis(reading: &Reading<'_>, spec: &OptionSpec) -> Duration {
 /// The client as it is called in a name: its addresses and namespace.
 pub(super) fn name(client: &ClientOptions) -> String {
     let namespace = client.namespace.as_ref().map_or_else(String::new, |namespace| format!(" namespace {namespace}"));
-    format!("{}{namespace}", client.endpoints.join(";"))
+    // The same servers in another order are no other service.
+    let endpoints: BTreeSet<_> = client.endpoints.iter().map(String::as_str).collect();
+    format!("{}{namespace}", Vec::from_iter(endpoints).join(";"))
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub static NAMESPACE: OptionSpec = OptionSpec::new(
 pub static CHANNEL: OptionSpec = OptionSpec::new(
     "rocketmq.client.channel",
     OptionKind::Choice { values: &["LOCAL", "CLOUD", "ALIYUN"], any_case: true },
-    "The channel that requests say they come through: to a cluster of one's own, or to a cloud's.",
+    "ALIYUN says so in every signed request, as Alibaba's own clients do; LOCAL and CLOUD are the same here.",
 )
 .default("CLOUD");
 /// How often queues are looked for.
@@ -93,7 +93,7 @@ pub static TLS: OptionSpec =
 pub static REQUEST_TIMEOUT: OptionSpec = OptionSpec::new(
     "rocketmq.client.request.timeout",
     OptionKind::Duration { min: Duration::from_millis(1), max: Duration::from_secs(3600) },
-    "How long an answer is waited for; for a pull in addition to its own wait.",
+    "Of a source: how long an answer is waited for; for a pull in addition to its own wait. A sink waits `rocketmq.sink.send.timeout`.",
 )
 .default("5s")
 .ours();

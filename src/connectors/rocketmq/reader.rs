@@ -25,6 +25,10 @@ use crate::{
 /// How much longer than asked a broker may hold a pull: it looks every five seconds.
 const OVERSLEPT: Duration = Duration::from_secs(6);
 
+/// How far the broker's clock may be behind this machine's: a message may still be stored that long before a time that
+/// has come here.
+const CLOCKS_APART_MS: i64 = 5_000;
+
 /// Reads one queue.
 pub(super) struct QueueReader {
     lane: LaneId,
@@ -78,8 +82,10 @@ impl QueueReader {
             state.next = self.moved(state).await?;
             return Ok(state.polled(Vec::new(), pulled.max));
         }
-        if *filter == Filter::All {
-            self.check_gap(state, &pulled).await?;
+        self.topics.seen.within(&self.lane);
+        if let Some(position) = self.over_gap(state, &pulled).await? {
+            state.next = position;
+            return Ok(state.polled(Vec::new(), pulled.max));
         }
         let mut messages = Vec::with_capacity(pulled.messages.len());
         let mut next = pulled.next;
@@ -112,20 +118,23 @@ impl QueueReader {
         Ok(position)
     }
 
-    /// Without a filter every offset is a message. One that is passed over has been deleted, or taken out of a compacted
-    /// topic.
-    async fn check_gap(&self, state: &State, pulled: &Pulled) -> Result<(), Fault> {
+    /// Where it is read on, if the broker has deleted what was to be read next. Without a filter every offset is a message:
+    /// one that is passed over has been deleted, or taken out of a compacted topic.
+    async fn over_gap(&self, state: &State, pulled: &Pulled) -> Result<Option<u64>, Fault> {
+        let SourceOptions { filter, group, .. } = &self.topics.options;
         let read_on = pulled.messages.first().map_or(pulled.next, |first| first.queue_offset);
-        if read_on <= state.next {
-            return Ok(());
+        let passes_over = *filter == Filter::All && read_on > state.next;
+        if !passes_over && pulled.min <= state.next {
+            return Ok(None);
         }
-        let ends = Ends::of(&*self.service, &state.queue, &self.topics.options.group).await?;
+        let ends = Ends::of(&*self.service, &state.queue, group).await?;
         if state.next < ends.first {
-            self.lane(state).place(state.next, ends)?;
-        } else {
+            return self.lane(state).place(state.next, ends).map(Some);
+        }
+        if passes_over {
             tracing::warn!("{}: the broker passes over the offsets {} to {}", self.lane, state.next, read_on - 1);
         }
-        Ok(())
+        Ok(None)
     }
 
     fn lane<'a>(&'a self, state: &'a State) -> Lane<'a> {
@@ -156,7 +165,7 @@ impl State {
     async fn find_end(&mut self, service: &dyn Service, group: &str) -> Result<(), Fault> {
         if let Some(stop) = &mut self.stop
             && stop.offset.is_none()
-            && stop.at_ms <= now_ms()
+            && stop.at_ms.saturating_add(CLOCKS_APART_MS) <= now_ms()
         {
             stop.offset = Some(service.offset_at(&self.queue, group, stop.at_ms).await?);
         }
@@ -182,7 +191,10 @@ impl State {
 
     /// How long a pull waits: not beyond the time at which the lane ends.
     fn wait(&self, wait: Duration) -> Duration {
-        let left = |stop: &Stop| Duration::from_millis(u64::try_from(stop.at_ms.saturating_sub(now_ms())).unwrap_or(0));
+        let left = |stop: &Stop| {
+            let decided_ms = stop.at_ms.saturating_add(CLOCKS_APART_MS);
+            Duration::from_millis(u64::try_from(decided_ms.saturating_sub(now_ms())).unwrap_or(0))
+        };
         match &self.stop {
             Some(stop) if stop.offset.is_none() => left(stop).clamp(Duration::from_millis(100), wait),
             _ => wait,

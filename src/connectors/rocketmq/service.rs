@@ -4,7 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use async_trait::async_trait;
 
-use super::client::{Client, Outgoing, Pull, Pulled, Queue, Route, Sent};
+use super::client::{Client, Outgoing, Pull, Pulled, Queue, Route};
 use crate::model::Fault;
 
 /// A connection to the service: see [`Client`], whose calls these are. One call at a time.
@@ -16,7 +16,7 @@ pub(super) trait Service: Send + Sync {
     async fn offset_at(&self, queue: &Queue, group: &str, timestamp_ms: i64) -> Result<u64, Fault>;
     async fn group_offset(&self, queue: &Queue, group: &str) -> Result<Option<u64>, Fault>;
     async fn commit_offset(&self, queue: &Queue, group: &str, offset: u64) -> Result<(), Fault>;
-    async fn send(&self, queue: &Queue, group: &str, messages: &[Outgoing]) -> Result<Sent, Fault>;
+    async fn send(&self, queue: &Queue, group: &str, messages: &[Outgoing]) -> Result<(), Fault>;
 }
 
 /// Makes one connection more.
@@ -48,7 +48,7 @@ impl Service for Client {
         self.commit_offset(queue, group, offset).await
     }
 
-    async fn send(&self, queue: &Queue, group: &str, messages: &[Outgoing]) -> Result<Sent, Fault> {
+    async fn send(&self, queue: &Queue, group: &str, messages: &[Outgoing]) -> Result<(), Fault> {
         self.send(queue, group, messages).await
     }
 }

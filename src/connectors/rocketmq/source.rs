@@ -135,7 +135,10 @@ impl LogSource for RocketmqSource {
         Ok(ends)
     }
 
+    /// Each topic is asked for at one server after the other.
     fn patience(&self) -> Duration {
-        self.options().client.request_timeout
+        let SourceOptions { client, topics, .. } = self.options();
+        let calls = client.endpoints.len().saturating_mul(topics.len());
+        client.request_timeout.saturating_mul(u32::try_from(calls).unwrap_or(u32::MAX))
     }
 }

@@ -103,7 +103,9 @@ impl SourceOptions {
     /// What no other pipeline may read: each topic, of several processes the share of this one.
     pub fn claims(&self) -> Vec<SourceIdentity> {
         let Allocation { parallelism, index, .. } = self.allocation;
-        let share = if parallelism > 1 { format!(" {index}/{parallelism}") } else { String::new() };
+        // Who reads everything shares it with nobody: two of one group would overwrite each other's offsets.
+        let is_shared = self.allocation.is_shared();
+        let share = if is_shared { format!(" {index}/{parallelism}") } else { String::new() };
         let identity = self.identity().0;
         self.topics.iter().map(|topic| SourceIdentity(format!("{identity} topic {topic}{share}"))).collect()
     }
@@ -117,6 +119,9 @@ fn filter(reading: &mut Reading<'_>) -> Filter {
             let message = format!("`{}` and `{}` are both given", FILTER_TAG.name, FILTER_SQL.name);
             reading.error(&FILTER_SQL, message, "give one of them");
         }
+        if !is_balanced(sql) {
+            reading.refuse(&FILTER_SQL, sql, "a predicate whose parentheses and quotes are balanced", None);
+        }
         return Filter::Sql(sql.to_owned());
     }
     if tags == ["*"] {
@@ -126,6 +131,24 @@ fn filter(reading: &mut Reading<'_>) -> Filter {
         reading.refuse(&FILTER_TAG, tag, "a tag, or several joined by `||`, or `*` alone for all", None);
     }
     Filter::Tags(tags.into_iter().map(str::to_owned).collect())
+}
+
+/// A predicate that closes what it did not open would mean something else inside the parentheses that it is put into to be
+/// tried.
+fn is_balanced(sql: &str) -> bool {
+    let (mut open, mut quoted) = (0_u32, false);
+    for character in sql.chars() {
+        match character {
+            '\'' => quoted = !quoted,
+            '(' if !quoted => open += 1,
+            ')' if !quoted => match open.checked_sub(1) {
+                Some(left) => open = left,
+                None => return false,
+            },
+            _ => {}
+        }
+    }
+    open == 0 && !quoted
 }
 
 fn allocation(reading: &mut Reading<'_>) -> Allocation {

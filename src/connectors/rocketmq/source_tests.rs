@@ -287,6 +287,25 @@ async fn a_reader_whose_messages_are_deleted_meanwhile_says_so_and_never_jumps_b
     let over = Pulled { status: PullStatus::NothingMatched, next: 102, min: 102, max: 106, messages: Vec::new() };
     tried.fake.held().pulls.push_back(Ok(over));
     assert_eq!(reader.poll().await.unwrap_err().mend, Mend::Never);
+    // And so under a filter, where not every offset is a message, and to wherever the options say.
+    let filter = Filter::Tags(vec!["x".to_owned()]);
+    let options = SourceOptions { on_lost_position: OnLostPosition::Latest, filter, ..options() };
+    let tried = one_queue(4, options);
+    let (reader, _) = tried.open(Start::Resume(100)).await.unwrap();
+    tried.fake.held().logs.get_mut(&("a".into(), 0)).unwrap().first = 102;
+    let over = Pulled { status: PullStatus::NothingMatched, next: 103, min: 102, max: 106, messages: Vec::new() };
+    tried.fake.held().pulls.push_back(Ok(over));
+    assert_eq!(reader.poll().await.unwrap().position, 106);
+}
+
+#[tokio::test]
+async fn a_position_that_was_beyond_the_end_once_and_was_read_from_since_is_not_lost_at_once_the_next_time() {
+    let tried = one_queue(4, options());
+    let (reader, _) = tried.open(Start::Resume(103)).await.unwrap();
+    tried.seen.long_beyond(&lane("a", 0));
+    assert_eq!(reader.poll().await.unwrap().position, 104);
+    tried.fake.held().logs.get_mut(&("a".into(), 0)).unwrap().messages.truncate(1);
+    assert_eq!(reader.poll().await.unwrap_err().mend, Mend::Retry);
 }
 
 #[tokio::test]

@@ -118,8 +118,9 @@ fn a_pipeline_runs_once_its_first_lane_is_read_and_can_be_restarted_and_stopped_
         let let_go = hold(0);
         supervision.handle.restart(Slot(1));
         asked(0).await;
-        let again = status(&supervision).unwrap();
-        assert_eq!((again.state, again.generation, again.restarts), (State::Starting, Some(2), 1));
+        let second = || status(&supervision).filter(|status| status.generation == Some(2));
+        until("it is numbered", || second().is_some()).await;
+        assert_eq!(second().map(|status| (status.state, status.restarts)), Some((State::Starting, 1)));
         let_go.send(()).unwrap();
         state(&supervision, State::Running).await;
         (0..2).for_each(|number| log.send(number, 1));

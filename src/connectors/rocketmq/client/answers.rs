@@ -14,6 +14,10 @@ pub(super) const PULL_OFFSET_MOVED: i32 = 21;
 pub(super) const QUERY_NOT_FOUND: i32 = 22;
 pub(super) const SUBSCRIPTION_GROUP_NOT_EXIST: i32 = 26;
 
+/// What is said of what is closed to reading or writing, as an operator does for maintenance (4.9.7, 5.3.3).
+const CLOSED: [&str; 4] =
+    ["the broker[", "pulling message is forbidden", "subscription group no permission", "sending message is forbidden"];
+
 /// A remark may carry a Java stack.
 const LONGEST_REMARK: usize = 400;
 
@@ -53,8 +57,8 @@ fn classify(code: i32, remark: &str) -> (&'static str, FaultKind, Mend) {
         13 => ("MESSAGE_ILLEGAL", Poison, Never),
         14 => ("SERVICE_NOT_AVAILABLE", Service, Retry),
         15 => ("VERSION_NOT_SUPPORTED", Rejected, Never),
-        // A broker that is closed to reading or writing for a while says so with the number of missing rights.
-        16 if remark.starts_with("the broker[") => ("NO_PERMISSION", Service, Retry),
+        // A broker, a topic or a group that someone has closed for a while says so with the number of missing rights.
+        16 if CLOSED.iter().any(|closed| remark.contains(closed)) => ("NO_PERMISSION", Service, Retry),
         16 => ("NO_PERMISSION", Credentials, Never),
         // The name server knows it, or nobody would have asked: the broker will, or the route will change.
         TOPIC_NOT_EXIST => ("TOPIC_NOT_EXIST", Missing, Retry),

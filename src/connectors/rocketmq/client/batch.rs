@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::{properties, types::Outgoing};
+use super::{ids, properties, types::Outgoing};
 use crate::model::Fault;
 
 /// What a message takes beside body and properties: size, magic, checksum, flag, and the two lengths.
@@ -34,11 +34,12 @@ pub(super) fn encode<'a>(messages: impl Iterator<Item = (&'a Outgoing, &'a str)>
     encoded.freeze()
 }
 
-/// The properties of every message, with a new id each.
-pub(super) fn with_ids(messages: &[Outgoing], namespace: Option<&str>) -> Result<Vec<(String, String)>, Fault> {
-    messages
-        .iter()
-        .zip(super::ids::of_now())
-        .map(|(message, id)| properties::encode(message, &id, namespace).map(|properties| (id, properties)))
-        .collect()
+/// The properties of every message, with an id each.
+pub(super) fn with_ids(messages: &[Outgoing], namespace: Option<&str>) -> Result<Vec<String>, Fault> {
+    let mut fresh = ids::of_now();
+    let mut properties = |message: &Outgoing| match &message.id {
+        Some(id) => properties::encode(message, id, namespace),
+        None => properties::encode(message, &fresh.next().unwrap_or_default(), namespace),
+    };
+    messages.iter().map(&mut properties).collect()
 }

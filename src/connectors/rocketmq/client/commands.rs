@@ -17,9 +17,9 @@ use super::{
     answers, batch,
     connection::{Answer, Connection, Request},
     message,
-    namespace::{RETRY, qualified},
+    namespace::{RETRY, TEMPLATE, qualified},
     route,
-    types::{ClientOptions, Filter, Outgoing, Pull, PullStatus, Pulled, Queue, Route, Sent},
+    types::{ClientOptions, Filter, Outgoing, Pull, PullStatus, Pulled, Queue, Route},
 };
 use crate::model::{Fault, FaultKind};
 
@@ -329,7 +329,7 @@ impl Client {
     /// Sends messages, in one request. None of them is stored, or all are; after a fault that a retry can mend it may
     /// be either. A fault of kind `Poison` means that the broker will never take this, such as a message that is too
     /// large; of several messages it may be one, or all of them together.
-    pub async fn send(&self, queue: &Queue, producer_group: &str, messages: &[Outgoing]) -> Result<Sent, Fault> {
+    pub async fn send(&self, queue: &Queue, producer_group: &str, messages: &[Outgoing]) -> Result<(), Fault> {
         let properties = batch::with_ids(messages, self.namespace.as_deref())?;
         let size: usize = messages.iter().map(batch::size).sum();
         if size > LARGEST {
@@ -339,14 +339,14 @@ impl Client {
         let request = match (messages, &properties[..]) {
             ([], _) => return Err(Fault::never(FaultKind::Bug, "send: no message is given")),
             // A 5.x broker stumbles over an empty body that stands alone.
-            ([one], [(_, properties)]) if !one.body.is_empty() => {
+            ([one], [properties]) if !one.body.is_empty() => {
                 let mut request = self.to_queue(SEND_MESSAGE_V2, queue, producer_group, properties, false);
                 request.body = Some(one.body.clone());
                 request
             }
             _ => {
                 let mut request = self.to_queue(SEND_BATCH_MESSAGE, queue, producer_group, "", true);
-                let pairs = messages.iter().zip(properties.iter().map(|(_, encoded)| encoded.as_str()));
+                let pairs = messages.iter().zip(properties.iter().map(String::as_str));
                 request.body = Some(batch::encode(pairs, size));
                 request
             }
@@ -355,8 +355,7 @@ impl Client {
         if answer.code() != answers::SUCCESS {
             return Err(refused("send", queue, &answer));
         }
-        let ids = properties.into_iter().map(|(id, _)| Arc::from(id)).collect();
-        Ok(Sent { queue_offset: number("send", queue, &answer, "queueOffset")?, ids })
+        Ok(())
     }
 
     /// A request to write. Names are one letter long in this version of it, to save the broker work.
@@ -366,7 +365,7 @@ impl Client {
             .with("a", self.qualified(group))
             .with("b", self.qualified(&queue.topic))
             // The topic to copy the settings of, and how many queues, if this one were to be made. It is there.
-            .with("c", "TBW102")
+            .with("c", TEMPLATE)
             .with("d", "4")
             .with("e", queue.id.to_string())
             // No compression, no transaction.

@@ -10,7 +10,7 @@ const ZSTD: i32 = 2 << 8;
 const ZLIB: i32 = 3 << 8;
 /// Largest body taken out of a compressed one, in bytes: a broker takes 4 MiB (compressed) unless told otherwise, and
 /// a frame has 16 MiB at most. A bomb ends here.
-const LARGEST: u64 = 256 << 20;
+const LARGEST: u64 = 64 << 20;
 
 /// The body as it was. The error says why it cannot be had.
 pub(super) fn decompress(body: &Bytes, flags: i32) -> Result<Bytes, String> {

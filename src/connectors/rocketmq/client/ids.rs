@@ -9,7 +9,7 @@ use chrono::{Datelike, Local, NaiveDate, TimeZone};
 
 /// Ids are 16 bytes in hex, laid out as the Java client's: ten bytes that are this process's own, milliseconds since
 /// the month began, a counter. Tools read the time out of an id to know where to look for its message.
-pub(super) fn of_now() -> impl Iterator<Item = String> {
+pub fn of_now() -> impl Iterator<Item = String> {
     static OWN: LazyLock<String> = LazyLock::new(|| format!("{:020X}", fastrand::u128(..) >> 48));
     static COUNTER: AtomicU16 = AtomicU16::new(0);
     // The calendar costs more than all the rest: one look at it serves all messages of a request.

@@ -24,8 +24,9 @@ mod wire_tests;
 
 pub use commands::Client;
 pub use endpoints::parse_endpoints;
-pub use namespace::qualified;
+pub use ids::of_now as new_ids;
+pub use namespace::{TEMPLATE, qualified};
 pub use properties::Properties;
 pub use types::{
-    Channel, ClientOptions, Credentials, Filter, Outgoing, Pull, PullStatus, Pulled, PulledMessage, Queue, Route, Sent,
+    Channel, ClientOptions, Credentials, Filter, Outgoing, Pull, PullStatus, Pulled, PulledMessage, Queue, Route,
 };

@@ -97,11 +97,17 @@ pub(super) fn encode(message: &Outgoing, id: &str, namespace: Option<&str>) -> R
         }
         encoded.extend([name, "\u{1}", value, "\u{2}"]);
     }
-    if encoded.len() > Outgoing::MOST_PROPERTIES {
-        let most = Outgoing::MOST_PROPERTIES;
-        return Err(refused(format!("its properties take {} bytes, and a broker takes {most} at most", encoded.len())));
-    }
+    fits(encoded.len())?;
     Ok(encoded)
+}
+
+/// Whether a broker takes so many bytes of them.
+pub(super) fn fits(bytes: usize) -> Result<(), Fault> {
+    const MOST: usize = Outgoing::MOST_PROPERTIES;
+    match bytes {
+        0..=MOST => Ok(()),
+        _ => Err(refused(format!("its properties take {bytes} bytes, and a broker takes {MOST} at most"))),
+    }
 }
 
 fn control(text: &str) -> Option<char> {

@@ -7,6 +7,10 @@ use bytes::Bytes;
 use super::properties::{self, Properties};
 use crate::model::{Body, Fault};
 
+/// What a namespace takes, and the properties that a broker adds to those of a message (`CLUSTER` and others): room is
+/// left for it, so that what passes a check is not refused later.
+const ADDED: usize = 512;
+
 /// How to reach a service.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
@@ -180,6 +184,9 @@ pub struct Outgoing {
     pub tags: Option<String>,
     /// Further properties.
     pub properties: Vec<(String, String)>,
+    /// Its id (property `UNIQ_KEY`), from [`super::new_ids`]: kept over retries, so that a reader can tell a message that
+    /// is stored twice. `None`: each send makes one.
+    pub id: Option<String>,
 }
 
 impl Outgoing {
@@ -189,20 +196,13 @@ impl Outgoing {
     /// Whether the protocol can carry it at all. A fault of kind `Poison` otherwise, which names what is wrong.
     /// [`super::Client::send`] checks this too.
     pub fn check(&self) -> Result<(), Fault> {
-        properties::encode(self, "", None).map(drop)
+        // As long as any.
+        let id = self.id.as_deref().unwrap_or("00000000000000000000000000000000");
+        properties::encode(self, id, None).and_then(|encoded| properties::fits(encoded.len() + ADDED))
     }
 
     /// How many bytes it takes in a batch, for a batch's limit.
     pub fn size(&self) -> usize {
         super::batch::size(self)
     }
-}
-
-/// What a send answers; every message of it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sent {
-    /// Position of the first message in the queue.
-    pub queue_offset: u64,
-    /// The ids given to the messages (property `UNIQ_KEY`), in order.
-    pub ids: Vec<Arc<str>>,
 }

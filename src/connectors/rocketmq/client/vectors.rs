@@ -157,6 +157,7 @@ fn batches_are_encoded_as_the_java_client_does() {
         keys: Some("k1 k2".into()),
         tags: Some("TagA".into()),
         properties: vec![("color".into(), "red".into())],
+        id: None,
     };
     let messages = [(&first, "ID1"), (&Outgoing::default(), "ID2")];
     let encoded: Vec<_> =
@@ -172,9 +173,10 @@ fn the_size_of_a_message_is_what_it_takes_in_a_batch() {
         keys: Some("k".into()),
         tags: Some("t".into()),
         properties: vec![("color".into(), "red".into())],
+        id: None,
     };
     let properties = batch::with_ids(std::slice::from_ref(&message), None).expect("valid");
-    let pairs = std::iter::once((&message, properties[0].1.as_str()));
+    let pairs = std::iter::once((&message, properties[0].as_str()));
     assert_eq!(batch::encode(pairs, 0).len(), message.size());
 }
 

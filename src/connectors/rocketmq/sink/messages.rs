@@ -5,7 +5,10 @@ use std::ops::Range;
 use arrow_array::{Array, RecordBatch, StringArray};
 use bytes::Bytes;
 
-use super::{super::client::Outgoing, sends::SendBatch};
+use super::{
+    super::client::{Outgoing, new_ids},
+    sends::SendBatch,
+};
 use crate::{
     connector::RowReject,
     formats::Encoder,
@@ -46,10 +49,10 @@ impl Messages {
         let encoded = Bytes::from(encoded);
         let mut batches = Batches { write, batches: Vec::new(), bytes: BATCH_BYTES };
         let mut start = 0;
-        for (row, end) in ends {
+        for ((row, end), id) in ends.into_iter().zip(new_ids()) {
             let keys = keys.and_then(|keys| text(keys, row)).map(str::to_owned);
             let tags = tags.and_then(|tags| text(tags, row)).or(self.tag.as_deref()).map(str::to_owned);
-            match message(&encoded, start..end, keys, tags) {
+            match message(&encoded, start..end, keys, tags, id) {
                 Ok(message) => batches.push(row, message),
                 Err(reason) => rejects.push(RowReject { row, reason }),
             }
@@ -91,8 +94,9 @@ fn message(
     body: Range<usize>,
     keys: Option<String>,
     tags: Option<String>,
+    id: String,
 ) -> Result<Outgoing, String> {
-    let message = Outgoing { body: encoded.slice(body), keys, tags, properties: Vec::new() };
+    let message = Outgoing { body: encoded.slice(body), keys, tags, properties: Vec::new(), id: Some(id) };
     message.check().map_err(|fault| fault.to_string())?;
     Ok(message)
 }

@@ -1,6 +1,10 @@
 //! The sends of a sink: several under way, each tried as often as the options say, nothing forgotten on a failure.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio::task::JoinSet;
 
@@ -20,6 +24,10 @@ use crate::{
 /// Sends under way at once, each on a connection of its own. So what the sink holds beside one write is at most so many
 /// batches.
 const UNDER_WAY: usize = 4;
+
+/// How long a send is tried again before its fault is told, however many retries are left: whoever waits takes what says
+/// nothing for longer for a hang. It is tried again all the same.
+const LONGEST: Duration = Duration::from_secs(15);
 
 /// How often and how fast a send is tried again.
 #[derive(Debug, Clone, Copy)]
@@ -217,18 +225,18 @@ async fn send(
     retries: Retries,
 ) -> Result<(), Fault> {
     let mut failed: Option<Arc<str>> = None;
-    let mut left = retries.times;
+    let (mut left, begun) = (retries.times, Instant::now());
     loop {
         let sent = match topic.next(failed.as_deref()).await {
             Ok(queue) => {
                 let sent = service.send(&queue, group, messages).await;
                 failed = Some(queue.broker);
-                sent.map(|_| ())
+                sent
             }
             Err(fault) => Err(fault),
         };
         match sent {
-            Err(fault) if fault.mend == Mend::Retry && left > 0 => left -= 1,
+            Err(fault) if fault.mend == Mend::Retry && left > 0 && begun.elapsed() < LONGEST => left -= 1,
             sent => return sent,
         }
         tokio::time::sleep(retries.pause).await;

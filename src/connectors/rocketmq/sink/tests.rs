@@ -184,6 +184,6 @@ async fn a_limit_that_shrinks_is_met_by_a_new_generation() {
 async fn a_topic_that_is_not_there_is_named() {
     let fake = Fake::with(&[], 0);
     let fault = sink(&fake, 0).write(&bodies(&["1"])).await.unwrap_err();
-    assert_eq!((fault.kind, fault.mend), (FaultKind::Missing, Mend::Restart));
+    assert_eq!((fault.kind, fault.mend), (FaultKind::Missing, Mend::Retry));
     assert!(fault.to_string().contains("topic t") && fault.to_string().contains("ns:1"), "{fault}");
 }

@@ -11,15 +11,13 @@ use std::{
 use tokio::sync::Mutex;
 
 use super::super::{
-    client::{Queue, Route},
+    client::{Queue, Route, TEMPLATE},
     service::{Connect, Service},
 };
 use crate::model::{Fault, FaultKind};
 
 /// How often the route is asked for: as the Java client's `pollNameServerInterval`.
 const REFRESHED_AFTER: Duration = Duration::from_secs(30);
-/// The topic whose route tells which brokers make topics at the first message (`autoCreateTopicEnable`).
-const TEMPLATE: &str = "TBW102";
 /// Queues that such a topic gets on each broker: the Java client's `defaultTopicQueueNums`.
 const TEMPLATE_QUEUES: u32 = 4;
 
@@ -108,7 +106,7 @@ impl Topic {
                 format!("topic {name} at {endpoints} has no queue that can be written to now"),
             );
         }
-        Fault::restart(
+        Fault::retry(
             FaultKind::Missing,
             format!("there is no topic {name} to write to at {endpoints}, and no broker there makes topics by itself"),
         )
