@@ -1,4 +1,5 @@
-//! What a checkpoint costs, against the least it could cost, and what a remembered id costs in memory.
+//! What a checkpoint costs, against the least it could cost, and what a remembered id or primary key costs in memory
+//! and in time.
 //!
 //! `cargo bench --bench store`. Writes below the build directory, which should be on a real disk.
 
@@ -9,14 +10,19 @@ use std::{
     fs::{self, File},
     hint::black_box,
     io::Write,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use arrow_array::{Int64Array, RecordBatch, StringArray};
 use peak_alloc::PeakAlloc;
 use queuewarden::{
-    dedup::Ids,
-    model::{Epoch, Fingerprint, LaneId, PipelineName, SourceIdentity},
-    state::{Checkpoint, Deltas, StateDir, Store},
+    dedup::{Ids, KeyClock, KeyColumns, KeyWindow, Keys},
+    model::{
+        Batch, BatchMessage, Column, ColumnType, Disposition, Epoch, Fingerprint, LaneId, Origin, PipelineName, Schema,
+        SourceIdentity,
+    },
+    state::{Checkpoint, Deltas, KeyChanges, StateDir, Store},
 };
 use tempfile::TempDir;
 
@@ -55,7 +61,9 @@ fn main() {
         shared / bare_both
     );
     memory();
-    runtime.block_on(reload());
+    keys();
+    runtime.block_on(reload(false));
+    runtime.block_on(reload(true));
 }
 
 fn machine() {
@@ -125,6 +133,7 @@ async fn pipeline(store: Store, number: usize, delete: bool) {
             tokens: Vec::new(),
             // What lives is what this checkpoint adds; where all keys are kept, no snapshot falls due.
             snapshot: (delete && deltas.snapshot_due(live)).then(snapshot),
+            keys: None,
             added: added.clone(),
             removed,
             uptime_ms: epoch,
@@ -159,8 +168,57 @@ fn memory() {
     black_box(ids);
 }
 
-/// Writes a million ids, and reads them back as a restart does.
-async fn reload() {
+/// What it costs a row to be looked up by its primary key, and a key to be remembered; once with every key new, once with
+/// none.
+fn keys() {
+    const ROWS: usize = 256;
+    let column = |name: &str, ty: &str| Column {
+        name: name.to_owned(),
+        ty: ColumnType::parse(ty).unwrap(),
+        metadata: None,
+        is_virtual: false,
+    };
+    let schema = Schema { columns: vec![column("shop", "STRING"), column("order", "BIGINT")] };
+    let message = BatchMessage { id: "m".into(), fingerprint: None, disposition: Disposition::Rows };
+    let batch = |first: usize| {
+        let numbers = first..first + ROWS;
+        let shops: StringArray = numbers.clone().map(|n| Some(format!("shop-{:05}", n % 1000))).collect();
+        let orders: Int64Array = numbers.map(|n| n as i64).collect();
+        Batch {
+            lane: LaneId::default(),
+            range: 0..1,
+            rows: RecordBatch::try_new(schema.to_arrow(), vec![Arc::new(shops), Arc::new(orders)]).unwrap(),
+            origin: (0..ROWS as u32).map(|message| Origin { message, row: 0 }).collect(),
+            rejects: Vec::new(),
+            keys: Vec::new(),
+            messages: vec![message.clone(); ROWS],
+            originals: Vec::new(),
+            credits: Vec::new(),
+        }
+    };
+    let before = MEMORY.current_usage();
+    let columns = KeyColumns::new(&SourceIdentity("cmq q".to_owned()), &schema, &[0, 1]);
+    let window = KeyWindow::load(Duration::from_secs(86_400), Vec::new(), 0);
+    let mut keys = Keys { columns, window, clock: KeyClock::resume(0) };
+    println!("\nrows looked up by their primary key, two columns, batches of {ROWS}: ns a row");
+    for what in ["every key new", "every key known"] {
+        let mut took = Duration::ZERO;
+        for first in (0..LIVE as usize).step_by(ROWS) {
+            let mut batch = batch(first);
+            let begun = Instant::now();
+            black_box(keys.check(&mut batch).unwrap());
+            took += begun.elapsed();
+        }
+        println!("  {what:<50} {:>8.0}", took.as_nanos() as f64 / LIVE as f64);
+    }
+    let each = (MEMORY.current_usage() - before) as f64 / keys.window.len() as f64;
+    let own = keys.window.bytes() as f64 / keys.window.len() as f64;
+    println!("  {} keys in memory: {each:.1} bytes for each; by its own account {own:.1}", keys.window.len());
+    assert!(each <= MOST_BYTES, "{each} bytes a key");
+}
+
+/// Writes a million ids or primary keys, and reads them back as a restart does.
+async fn reload(primary: bool) {
     let dir = folder();
     let name = PipelineName::new("events").unwrap();
     let source = SourceIdentity("mns http://127.0.0.1:1 events".to_owned());
@@ -168,6 +226,7 @@ async fn reload() {
     let state = StateDir::open(dir.path()).unwrap();
     let generation = state.store().open_generation(&name, &source).await.unwrap().generation;
     for epoch in 1..=LIVE / KEYS as u64 {
+        let mut new = || (0..KEYS).map(|_| Fingerprint(rng.u128(..))).collect::<Vec<_>>();
         let checkpoint = Checkpoint {
             pipeline: name.clone(),
             generation,
@@ -175,9 +234,14 @@ async fn reload() {
             positions: BTreeMap::new(),
             forgotten: Vec::new(),
             tokens: Vec::new(),
-            added: (0..KEYS).map(|_| Fingerprint(rng.u128(..))).collect(),
+            added: if primary { Vec::new() } else { new() },
             removed: Vec::new(),
             snapshot: None,
+            keys: primary.then(|| KeyChanges {
+                added: new().into_iter().map(|key| (key, epoch)).collect(),
+                clock_ms: epoch,
+                window: Duration::from_secs(86_400),
+            }),
             uptime_ms: epoch,
             finished: false,
         };
@@ -192,10 +256,12 @@ async fn reload() {
     let opening = begun.elapsed();
     let opened = state.store().open_generation(&name, &source).await.unwrap();
     let ids = Ids::load(opened.ids);
-    assert_eq!(ids.settled() as u64, LIVE);
+    let keys = KeyWindow::load(Duration::from_secs(86_400), opened.keys, opened.key_clock_ms);
+    assert_eq!((ids.settled() + keys.len()) as u64, LIVE);
     println!(
-        "\na million stored ids: {} MiB on disk; opened in {opening:.0?}, loaded in {:.0?}; at most {} MiB of memory \
+        "\na million stored {}: {} MiB on disk; opened in {opening:.0?}, loaded in {:.0?}; at most {} MiB of memory \
          meanwhile, {} MiB after it (database included)",
+        if primary { "primary keys" } else { "ids" },
         disk >> 20,
         begun.elapsed() - opening,
         (MEMORY.peak_usage() - before) >> 20,

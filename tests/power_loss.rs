@@ -7,18 +7,20 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use fastrand::Rng;
 use queuewarden::{
     model::{Epoch, Fingerprint, Generation, LaneId, PipelineName, SinkIdentity, SourceIdentity, Token},
-    state::{Checkpoint, Deltas, OpenError, Opened, StateDir, StoreError},
+    state::{Checkpoint, Deltas, KeyChanges, OpenError, Opened, StateDir, StoreError},
 };
 use tempfile::TempDir;
 
 const HISTORIES: u64 = 10;
 const IMAGES: u64 = 10;
 const PAGE: usize = 4096;
+const WINDOW: Duration = Duration::from_secs(100);
 
 /// Everything a checkpoint promised to keep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,12 +30,21 @@ struct Promised {
     tokens: Vec<Token>,
     ids: BTreeMap<Fingerprint, u64>,
     uptime_ms: u64,
+    keys: BTreeMap<Fingerprint, u64>,
+    key_clock_ms: u64,
+}
+
+/// Without the keys whose window is over, which are promised to nobody.
+fn alive(keys: impl IntoIterator<Item = (Fingerprint, u64)>, now_ms: u64) -> BTreeMap<Fingerprint, u64> {
+    let window_ms = u64::try_from(WINDOW.as_millis()).unwrap();
+    keys.into_iter().filter(|(_, first_seen_ms)| first_seen_ms + window_ms > now_ms).collect()
 }
 
 impl From<Opened> for Promised {
     fn from(opened: Opened) -> Self {
-        let Opened { epoch, positions, tokens, uptime_ms, .. } = opened;
-        Self { epoch, positions, tokens, uptime_ms, ids: opened.ids.into_iter().collect() }
+        let Opened { epoch, positions, tokens, uptime_ms, key_clock_ms, .. } = opened;
+        let keys = alive(opened.keys, key_clock_ms);
+        Self { epoch, positions, tokens, uptime_ms, ids: opened.ids.into_iter().collect(), keys, key_clock_ms }
     }
 }
 
@@ -62,6 +73,12 @@ fn next(before: &Promised, generation: Generation, deltas: Deltas, rng: &mut Rng
         after.ids.remove(id);
     }
     after.ids.extend(added.iter().map(|id| (*id, after.uptime_ms)));
+    let mut keys: Vec<_> =
+        (0..rng.usize(0..600)).map(|_| (Fingerprint(rng.u128(..)), before.key_clock_ms + rng.u64(0..10_000))).collect();
+    keys.sort_unstable_by_key(|(_, first_seen_ms)| *first_seen_ms);
+    after.key_clock_ms += 10_000;
+    after.keys.extend(keys.iter().copied());
+    after.keys = alive(after.keys, after.key_clock_ms);
     let due = deltas.snapshot_due(after.ids.len());
     let checkpoint = Checkpoint {
         pipeline: pipeline(),
@@ -73,6 +90,7 @@ fn next(before: &Promised, generation: Generation, deltas: Deltas, rng: &mut Rng
         added,
         removed,
         snapshot: due.then(|| after.ids.iter().map(|(id, stamp)| (*id, *stamp)).collect()),
+        keys: Some(KeyChanges { added: keys, clock_ms: after.key_clock_ms, window: WINDOW }),
         uptime_ms: after.uptime_ms,
         finished: false,
     };

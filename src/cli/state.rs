@@ -105,6 +105,7 @@ fn to_json(name: &PipelineName, stored: &Stored) -> Value {
         "positions": stored.positions,
         "tokens": stored.tokens,
         "ids": stored.ids,
+        "keys": stored.keys,
         "uptime_ms": stored.uptime_ms,
         "finished": stored.finished,
         "deltas": {"count": stored.deltas.count, "entries": stored.deltas.ids},

@@ -16,7 +16,7 @@ pub mod rocketmq;
 
 pub use load::{Loaded, load};
 pub use not_null::NotNull;
-pub use plan::{Claim, DeadLetterPlan, MakeSink, Plan, RowShape, Transport};
+pub use plan::{Claim, DeadLetterPlan, MakeSink, Plan, PrimaryKey, RowShape, Transport};
 pub use resolve::{encoder, fate, recover_elsewhere, resolve};
 
 use crate::{definition::Registry, formats};

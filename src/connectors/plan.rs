@@ -1,6 +1,6 @@
 //! What a checked definition becomes: everything a generation of the pipeline is built from.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use arrow_array::RecordBatch;
 use arrow_cast::cast;
@@ -33,6 +33,15 @@ pub struct DeadLetterPlan {
     pub keys: Arc<[&'static str]>,
 }
 
+/// By which columns rows of the source are known, and for how long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrimaryKey {
+    /// Indices of the columns, in the order in which the definition names them.
+    pub columns: Arc<[usize]>,
+    /// After a row has passed, how long others with its key are dropped.
+    pub window: Duration,
+}
+
 /// What only one pipeline of a process may have.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Claim {
@@ -63,6 +72,8 @@ pub struct Plan {
     pub schema: Arc<Schema>,
     /// Pairs of a column and the metadata value of the connector it is filled from.
     pub metadata: Arc<[(usize, usize)]>,
+    /// `primaryKey` of the source.
+    pub primary_key: Option<PrimaryKey>,
     /// Where it writes.
     pub sink_identity: SinkIdentity,
     /// Makes the sink.

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use super::{
     NotNull, Plan, RowShape, blackhole, cmq, datagen, filesystem, mns,
-    plan::{DeadLetterPlan, Make, MakeSink, Transport},
+    plan::{DeadLetterPlan, Make, MakeSink, PrimaryKey, Transport},
     print, rocketmq,
 };
 use crate::{
@@ -29,6 +29,7 @@ pub fn resolve(definition: &PipelineDefinition) -> Result<Plan, Box<Diagnostic>>
         decoder: decoder(&definition.source),
         schema: Arc::new(definition.source.schema.clone()),
         metadata: metadata(&definition.source),
+        primary_key: primary_key(&definition.source),
         sink_identity,
         sink,
         shape: RowShape::new(definition.sink.schema.to_arrow()),
@@ -145,6 +146,16 @@ fn metadata(endpoint: &Endpoint) -> Arc<[(usize, usize)]> {
             Some((column, keys.iter().position(|known| known.name == key)?))
         })
         .collect()
+}
+
+/// Columns are known to be the schema's, and the connector to have a window: the definition was checked.
+fn primary_key(endpoint: &Endpoint) -> Option<PrimaryKey> {
+    let tables = super::REGISTRY.connector(endpoint.connector)?.source.as_ref()?;
+    let window = endpoint.options.duration(tables.key_window?);
+    let columns = &endpoint.schema.columns;
+    let index = |name: &String| columns.iter().position(|column| column.name == *name);
+    let columns: Arc<[usize]> = endpoint.primary_key.iter().filter_map(index).collect();
+    (!columns.is_empty()).then_some(PrimaryKey { columns, window })
 }
 
 fn sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>> {

@@ -8,6 +8,7 @@ use super::{
     diagnostics::{Diagnostic, Report},
     located::{Entry, Located, Span, Value},
     options::{OptionSpec, OptionTable, Options},
+    primary_key::{PRIMARY_KEY, read_primary_key, taken_by},
     registry::{ConnectorTables, FormatTables, FormatUse, Registry, RoleTables},
     schema::{ReadSchema, SchemaPlaces, check_insert, check_metadata, read_schema},
     sections,
@@ -76,6 +77,8 @@ pub struct Endpoint {
     pub schema: Schema,
     /// Whether the section has a `schema:`.
     pub own_schema: bool,
+    /// The columns of a source's `primaryKey`, in its order; all of them are in the schema. Empty: it has none.
+    pub primary_key: Vec<String>,
     places: Places,
 }
 
@@ -171,6 +174,8 @@ pub(super) fn read_endpoint(
         Columns::Fixed(schema) => (None, Some(schema)),
     };
     let read = if fixed.is_some() { ReadSchema::default() } else { read_schema(role, section, report) };
+    let keyed = tables.filter(|tables| role == Role::Source && tables.key_window.is_some());
+    let primary_key = keyed.map(|tables| read_primary_key(section, tables, &read, report)).unwrap_or_default();
     places.schema = read.places;
     if let (Some(schema), Some(tables), Some(connector)) = (&read.readable, tables, connector) {
         check_metadata(role, connector, tables, schema, &places.schema, report);
@@ -196,8 +201,10 @@ pub(super) fn read_endpoint(
         "schema" => Some("the columns of dead letters are always the same".to_owned()),
         _ => belongs_elsewhere(role, section.name, key, connector, registry),
     };
-    let words = if fixed.is_some() { &["connector", "format"][..] } else { &["connector", "format", "schema"] };
-    let (general, options, format_options) = read_options(role, section, words, (tables, format), &elsewhere, report);
+    let mut words = vec!["connector", "format"];
+    words.extend(fixed.is_none().then_some("schema"));
+    words.extend(keyed.map(|_| PRIMARY_KEY));
+    let (general, options, format_options) = read_options(role, section, &words, (tables, format), &elsewhere, report);
     places.options = options.places;
     places.options.extend(format_options.places);
     places.options.extend(general.places);
@@ -221,6 +228,7 @@ pub(super) fn read_endpoint(
         format: format.map(|format| FormatDefinition { name: format.name, options: format_options.options }),
         schema: columns.clone(),
         own_schema,
+        primary_key,
         places,
     };
     cross_check(&endpoint, tables, format, report);
@@ -398,6 +406,9 @@ fn belongs_elsewhere(
     connector: Option<&'static ConnectorTables>,
     registry: &Registry,
 ) -> Option<String> {
+    if key == PRIMARY_KEY {
+        return Some(taken_by(registry));
+    }
     let prefix = key.split_once('.').map(|(prefix, _)| prefix);
     if let Some(format) = prefix.and_then(|prefix| registry.format(prefix)).filter(|f| f.options.find(key).is_some()) {
         return Some(format!("`{key}` goes with `format: {}`", format.name));
@@ -438,6 +449,7 @@ mod tests {
             columns: None,
             format: FormatUse::Required(&["json", "csv"]),
             metadata: &[MAYBE],
+            key_window: None,
             check: no_check,
         }),
         sink: None,
@@ -450,6 +462,7 @@ mod tests {
             columns: None,
             format: FormatUse::Defaulted(&["json"]),
             metadata: &[],
+            key_window: None,
             check: no_check,
         }),
     };

@@ -10,6 +10,7 @@ mod loading;
 mod located;
 mod options;
 mod pipeline;
+mod primary_key;
 mod registry;
 mod schema;
 pub mod sections;

@@ -11,6 +11,7 @@ use super::{
     endpoint::{Columns, DEAD_LETTER, Endpoint, ReadEndpoint, Role, read_endpoint},
     located::{Node, Span, Value},
     options::{OptionTable, Options},
+    primary_key::PRIMARY_KEY,
     registry::Registry,
     sections as s,
 };
@@ -258,7 +259,7 @@ fn belongs_inside(key: &str, registry: &Registry) -> Option<String> {
     if let Some(table) = s::SECTIONS.iter().find(|table| table.find(key).is_some()) {
         return Some(format!("`{key}` stands inside `{}:`", table.name));
     }
-    if s::SOURCE.find(key).is_some() {
+    if key == PRIMARY_KEY || s::SOURCE.find(key).is_some() {
         return Some(format!("`{key}` stands inside `source:`"));
     }
     let has = |role: Role| {

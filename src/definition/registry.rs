@@ -1,6 +1,6 @@
 //! What this layer must be told of connectors and formats, which live above it.
 
-use super::{Diagnostic, Endpoint, OptionTable};
+use super::{Diagnostic, Endpoint, OptionSpec, OptionTable};
 use crate::model::{ColumnType, LogicalType};
 
 /// Every connector and format there is.
@@ -35,6 +35,9 @@ pub struct RoleTables {
     pub format: FormatUse,
     /// Metadata columns it can fill (source) or takes (sink).
     pub metadata: &'static [MetadataKey],
+    /// Of a source that takes a `primaryKey`: the option that says for how long a key is remembered, a duration with a
+    /// default. `None`: it takes none; nor does any sink.
+    pub key_window: Option<&'static OptionSpec>,
     /// Checks across options; called only when each of them is valid by itself.
     pub check: Check,
 }
@@ -121,6 +124,13 @@ impl Registry {
     /// The connector of this name.
     pub fn connector(&self, name: &str) -> Option<&'static ConnectorTables> {
         self.connectors.iter().copied().find(|connector| connector.name == name)
+    }
+
+    /// The sources that take a `primaryKey`.
+    pub fn with_primary_key(&self) -> Vec<&'static str> {
+        let takes =
+            |connector: &&&ConnectorTables| connector.source.as_ref().is_some_and(|tables| tables.key_window.is_some());
+        self.connectors.iter().filter(takes).map(|connector| connector.name).collect()
     }
 
     /// The format of this name.

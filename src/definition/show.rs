@@ -5,7 +5,9 @@ use std::fmt;
 use serde_yaml::{Mapping, Value};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{Endpoint, OnError, Options, PipelineDefinition, endpoint::DEAD_LETTER, show_duration};
+use super::{
+    Endpoint, OnError, Options, PipelineDefinition, endpoint::DEAD_LETTER, primary_key::PRIMARY_KEY, show_duration,
+};
 use crate::model::Column;
 
 /// Stands for all that a definition means, secrets included: two that differ in it have different digests. It is kept
@@ -107,6 +109,9 @@ fn endpoint(end: &Endpoint, texts: Texts) -> Value {
     if end.own_schema {
         let columns = end.schema.columns.iter().map(|column| (column.name.as_str().into(), text(&declared(column))));
         all.insert("schema".into(), columns.collect::<Mapping>().into());
+    }
+    if !end.primary_key.is_empty() {
+        all.insert(PRIMARY_KEY.into(), end.primary_key.iter().map(|name| text(name)).collect::<Vec<_>>().into());
     }
     all.into()
 }

@@ -25,6 +25,9 @@ pub struct Batch {
     pub origin: Vec<Origin>,
     /// Bodies and rows that were refused for good.
     pub rejects: Vec<Reject>,
+    /// The primary keys of those rows, where the source has one and none of its columns is null. They join the window
+    /// of the checkpoint that the rows join.
+    pub keys: Vec<RowKey>,
     /// Every message the batch stands for.
     pub messages: Vec<BatchMessage>,
     /// One for each message, where dead letters are asked for; else empty. The credits count their bytes.
@@ -39,10 +42,20 @@ impl Batch {
     /// # Errors
     /// Only a bug.
     pub fn retain(&mut self, stays: impl Fn(Origin) -> bool) -> Result<(), Fault> {
-        let mask: BooleanArray = self.origin.iter().map(|origin| Some(stays(*origin))).collect();
+        let mask: Vec<bool> = self.origin.iter().map(|origin| stays(*origin)).collect();
+        self.retain_rows(mask)
+    }
+
+    /// Takes out every row that is not to stay; `mask` says of each whether it does.
+    ///
+    /// # Errors
+    /// Only a bug.
+    pub fn retain_rows(&mut self, mask: Vec<bool>) -> Result<(), Fault> {
+        let mask = BooleanArray::from(mask);
         self.rows = filter_record_batch(&self.rows, &mask)
             .map_err(|error| Fault::restart(FaultKind::Bug, "rows could not be filtered").because(error))?;
-        self.origin.retain(|origin| stays(*origin));
+        let mut stays = mask.values().iter();
+        self.origin.retain(|_| stays.next().unwrap_or(false));
         Ok(())
     }
 }
@@ -54,6 +67,17 @@ pub struct Origin {
     pub message: u32,
     /// Number of the row within its message, from 0.
     pub row: u32,
+}
+
+/// The primary key of a row that goes to the sink.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowKey {
+    /// Index into [`Batch::messages`].
+    pub message: u32,
+    /// Stands for the key.
+    pub key: Fingerprint,
+    /// When it was first seen, in milliseconds of the key clock.
+    pub first_seen_ms: u64,
 }
 
 /// A message a batch stands for.
@@ -78,13 +102,16 @@ pub enum Disposition {
     Ignored,
     /// Already seen: its rows were taken out.
     Duplicate,
+    /// Another message, but each of its rows has a primary key that was seen shortly before: they were taken out.
+    DuplicateKey,
     /// Refused, wholly or in part: see [`Batch::rejects`].
     Rejected,
 }
 
 impl Disposition {
     /// All of them, in the order of their discriminants.
-    pub const ALL: [Self; 5] = [Self::Rows, Self::Filtered, Self::Ignored, Self::Duplicate, Self::Rejected];
+    pub const ALL: [Self; 6] =
+        [Self::Rows, Self::Filtered, Self::Ignored, Self::Duplicate, Self::DuplicateKey, Self::Rejected];
 
     /// The value of the metric label `disposition`.
     pub const fn label(self) -> &'static str {
@@ -93,6 +120,7 @@ impl Disposition {
             Self::Filtered => "filtered",
             Self::Ignored => "ignored",
             Self::Duplicate => "duplicate",
+            Self::DuplicateKey => "duplicate_key",
             Self::Rejected => "rejected",
         }
     }

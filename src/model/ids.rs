@@ -103,7 +103,7 @@ impl fmt::Display for SourceIdentity {
     }
 }
 
-/// A 128-bit xxh3 hash that stands for a message id (or, later, a primary key).
+/// A 128-bit xxh3 hash that stands for a message id or a primary key.
 ///
 /// With a million live fingerprints the chance of one false duplicate is about 1.5e-27.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -144,8 +144,13 @@ impl Fingerprint {
     /// The fingerprint of a message id at a source. Every part is length-prefixed, and the kind is part of it,
     /// so that no two different things can be written alike.
     pub fn of_message(source: &SourceIdentity, id: &str) -> Self {
+        Self::of_parts(["message", &source.0, id])
+    }
+
+    /// The fingerprint of texts, each of them length-prefixed.
+    pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a str>) -> Self {
         let mut hash = Xxh3::new();
-        for part in ["message", &source.0, id] {
+        for part in parts {
             hash.update(&(part.len() as u64).to_le_bytes());
             hash.update(part.as_bytes());
         }

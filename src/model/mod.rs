@@ -17,7 +17,7 @@ mod type_lexer;
 mod type_parser;
 mod types;
 
-pub use batch::{Batch, BatchMessage, Disposition, Origin, Reject, RowReject};
+pub use batch::{Batch, BatchMessage, Disposition, Origin, Reject, RowKey, RowReject};
 pub use columns::{ColumnBuilder, ColumnError, RowsBuilder, Scalar};
 pub use credit::{Credit, CreditLimits, Credits};
 pub use dead_letter::{DEAD_LETTER_COLUMNS, DeadLetter, Original, Stage, dead_letter_schema};

@@ -27,8 +27,9 @@ use super::{
     sinks,
 };
 use crate::{
+    dedup::KeyClock,
     model::{Epoch, Fault, FaultKind, Fingerprint, FingerprintMap, Generation, LaneId, PipelineName, Token},
-    state::{Checkpoint, Opened, Recorded as StoreRecorded, Store},
+    state::{Checkpoint, KeyChanges, Opened, Recorded as StoreRecorded, Store},
     telemetry::{Vitals, fail_point},
 };
 
@@ -45,6 +46,8 @@ pub struct Checkpointer {
     pub timeout: Duration,
     /// The pipeline's up time when this generation began, in milliseconds, and the moment it began.
     pub uptime: (u64, Instant),
+    /// Where the source has a primary key: the clock of its window, and how long that is.
+    pub keys: Option<(KeyClock, Duration)>,
     pub sink: Addr<SinkWriter>,
     pub dedup: Addr<DedupKeeper>,
     pub intake: Intake,
@@ -169,7 +172,7 @@ impl Checkpointer {
 
     fn store(&mut self, sealed: SealedEpoch, ctx: &mut Context<Self>) {
         self.enter(Step::Storing);
-        let SealedEpoch { epoch, tokens, disposed, positions } = sealed;
+        let SealedEpoch { epoch, tokens, disposed, positions, keys } = sealed;
         let removed = std::mem::take(&mut self.work.confirmed);
         let forgotten = std::mem::take(&mut self.work.forgotten);
         let snapshot = std::mem::take(&mut self.work.snapshot_due);
@@ -184,6 +187,7 @@ impl Checkpointer {
             added: disposed.clone(),
             removed: removed.clone(),
             snapshot: None,
+            keys: self.keys.map(|(clock, window)| KeyChanges { added: keys, clock_ms: clock.now_ms(), window }),
             uptime_ms: stamp,
             finished: self.is_finishing(),
         };
@@ -365,8 +369,7 @@ impl Handler<Sealed> for Checkpointer {
             // committed.
             None if self.has_to_record() || self.is_finishing() || self.closes() => {
                 let epoch = self.work.last.next();
-                let nothing = SealedEpoch { epoch, tokens: vec![], disposed: vec![], positions: Default::default() };
-                self.store(nothing, ctx);
+                self.store(SealedEpoch::empty(epoch), ctx);
             }
             None => {
                 self.intake.nothing_sealed();

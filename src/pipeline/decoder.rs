@@ -92,6 +92,7 @@ impl Decoder {
             rows,
             origin: batch.origin,
             rejects: batch.rejects,
+            keys: Vec::new(),
             messages: batch.messages,
             originals: batch.originals,
             credits: batch.credits,

@@ -1,5 +1,5 @@
 //! The dedup-keeper: takes out the rows of messages already seen, and says which of them are redeliveries of
-//! something checkpointed.
+//! something checkpointed. Of the rows that are left it takes out those whose primary key was seen shortly before.
 
 use std::{
     sync::Arc,
@@ -10,7 +10,7 @@ use actix::prelude::*;
 
 use super::{checkpointer::Checkpointer, messages::*, report::Reporter, sink_writer::SinkWriter};
 use crate::{
-    dedup::{Ids, Seen},
+    dedup::{Ids, Keys, Seen},
     model::{Batch, Disposition, Fault, Fingerprint, Reject},
     telemetry::{Vitals, fail_point},
 };
@@ -20,9 +20,14 @@ pub const NAME: &str = "dedup-keeper";
 /// How often ids past the queue's retention are looked for.
 const EXPIRY_TICK: Duration = Duration::from_secs(60);
 
+/// How often keys whose window is over are let go while no rows come; rows let them go by themselves.
+const KEYS_TICK: Duration = Duration::from_secs(1);
+
 /// See the module.
 pub struct DedupKeeper {
     pub ids: Ids,
+    /// Where the source has a primary key.
+    pub keys: Option<Keys>,
     /// The pipeline's up time when this generation began, in milliseconds, and the moment it began.
     pub uptime: (u64, Instant),
     /// How long the queue keeps a message: after so much up time it cannot be delivered again.
@@ -50,6 +55,10 @@ impl DedupKeeper {
         if any {
             take_out_duplicates(batch)?;
         }
+        if let Some(keys) = &mut self.keys {
+            let dropped = keys.check(batch)?;
+            self.vitals.metrics.key_rows_dropped.inc_by(dropped as u64);
+        }
         for message in &batch.messages {
             self.vitals.metrics.message(message.disposition).inc();
         }
@@ -65,6 +74,8 @@ impl DedupKeeper {
             .metrics
             .remembered
             .set(i64::try_from(self.ids.settled() + self.ids.on_the_way()).unwrap_or(i64::MAX));
+        let keys = self.keys.as_ref().map_or(0, |keys| keys.window.len());
+        self.vitals.metrics.remembered_keys.set(i64::try_from(keys).unwrap_or(i64::MAX));
     }
 
     fn uptime_ms(&self) -> u64 {
@@ -92,6 +103,12 @@ impl Actor for DedupKeeper {
                 keeper.checkpointer.do_send(Expired(expired));
             }
             keeper.note_size();
+        });
+        ctx.run_interval(KEYS_TICK, |keeper, _| {
+            if let Some(keys) = &mut keeper.keys {
+                keys.window.expire(keys.clock.now_ms());
+                keeper.note_size();
+            }
         });
     }
 }

@@ -28,7 +28,7 @@ use super::{
 use crate::{
     connector::{Lanes, LogSource, OpenedQueue, QueueFacts, Sink, SinkContext, Source},
     connectors::{Plan, recover_elsewhere},
-    dedup::Ids,
+    dedup::{Ids, KeyClock, KeyColumns, KeyWindow, Keys},
     formats,
     model::{Credits, Fault, Generation, LaneId, RowsBuilder, SinkIdentity, Token},
     state::{Opened as Stored, Store},
@@ -223,6 +223,15 @@ impl Receiver {
     }
 }
 
+/// The window of the primary key, if there is one, with what the store knows of it.
+fn keys(plan: &Plan, stored: &mut Stored) -> Option<Keys> {
+    let primary = plan.primary_key.as_ref()?;
+    let clock = KeyClock::resume(stored.key_clock_ms);
+    let window = KeyWindow::load(primary.window, std::mem::take(&mut stored.keys), clock.now_ms());
+    let columns = KeyColumns::new(&plan.source_identity, &plan.schema, &primary.columns);
+    Some(Keys { columns, window, clock })
+}
+
 fn wire(seed: Seed, prepared: Prepared) -> Controls {
     let Seed { plan, store, vitals, reporter, .. } = seed;
     let Prepared { mut stored, opened, format, sinks } = prepared;
@@ -231,6 +240,7 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
     let slot = reporter.slot;
     let who = |actor| Who { slot, pipeline: plan.name.clone(), actor };
     let uptime = (stored.uptime_ms, Instant::now());
+    let keys = keys(&plan, &mut stored);
 
     let receiver = Receiver::new(opened);
     let intake = receiver.intake();
@@ -248,6 +258,7 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
         interval: plan.checkpoint.interval,
         timeout: plan.checkpoint.timeout,
         uptime,
+        keys: keys.as_ref().zip(plan.primary_key.as_ref()).map(|(keys, primary)| (keys.clock, primary.window)),
         sink: to_sink.clone(),
         dedup: to_dedup.clone(),
         intake: intake.clone(),
@@ -273,6 +284,7 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
 
     let actor = DedupKeeper {
         ids: Ids::load(std::mem::take(&mut stored.ids)),
+        keys,
         uptime,
         retention: receiver.facts().retention.unwrap_or(LONGEST_RETENTION),
         sink: to_sink.clone(),

@@ -126,6 +126,15 @@ pub struct SealedEpoch {
     pub disposed: Vec<Fingerprint>,
     /// Where lanes with positions are read on after a restart.
     pub positions: BTreeMap<LaneId, u64>,
+    /// The primary keys of its rows, each with when it was first seen.
+    pub keys: Vec<(Fingerprint, u64)>,
+}
+
+impl SealedEpoch {
+    /// One of which nothing is to be recorded but what the checkpointer knows itself.
+    pub fn empty(epoch: Epoch) -> Self {
+        Self { epoch, tokens: Vec::new(), disposed: Vec::new(), positions: BTreeMap::new(), keys: Vec::new() }
+    }
 }
 
 /// Checkpointer -> sink-writer, step 4: the tokens are in the store.

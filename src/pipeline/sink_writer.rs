@@ -1,7 +1,7 @@
 //! The sink-writer: one queue of Write, Seal, Commit and End, one operation of the sinks in flight.
 //!
-//! Positions and ids join the epoch when their write has *returned*; so when everything written has been made
-//! durable, the epoch holds exactly what that stands for.
+//! Positions, ids and primary keys join the epoch when their write has *returned*; so when everything written has been
+//! made durable, the epoch holds exactly what that stands for.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
@@ -58,6 +58,8 @@ pub struct Work {
     resuming: HashSet<LaneId>,
     /// Those of the open epoch.
     positions: BTreeMap<LaneId, u64>,
+    /// Those of the rows of the open epoch, each with when it was first seen.
+    keys: Vec<(Fingerprint, u64)>,
     written: u64,
     /// Dead letters written in the open epoch.
     letters: u64,
@@ -82,7 +84,7 @@ enum Operation {
 
 /// What an operation in flight brings back beside the sinks.
 enum Done {
-    Written(Batch, Vec<Refusal>),
+    Written(Box<Batch>, Vec<Refusal>),
     Prepared(Epoch, Vec<Token>),
     Committed,
 }
@@ -116,7 +118,7 @@ impl SinkWriter {
                 let rows = self.shape.apply(&batch.rows)?;
                 self.run(ctx, async move |sinks, calls| {
                     let refused = sinks.write(&calls, &batch, &rows).await?;
-                    Ok(Done::Written(batch, refused))
+                    Ok(Done::Written(Box::new(batch), refused))
                 });
             }
             Operation::Seal(epoch) => {
@@ -168,7 +170,7 @@ impl SinkWriter {
             writer.sinks = Some(sinks);
             let done = result.and_then(|done| {
                 match done {
-                    Done::Written(batch, refused) => writer.written(batch, refused)?,
+                    Done::Written(batch, refused) => writer.written(*batch, refused)?,
                     Done::Prepared(epoch, tokens) => writer.seal(epoch, tokens),
                     Done::Committed => writer.checkpointer.do_send(Committed),
                 }
@@ -220,9 +222,11 @@ impl SinkWriter {
             if let Err(poison) = self.refused(&message.id, refused) {
                 // The position may not pass the poison, and what comes after it would be written again; and so would
                 // the rows of the same message that were written, since it stays: so nothing of the open epoch may
-                // last.
+                // last. Neither may it if a row of another message may have been dropped for one of these: that message
+                // is behind this one, and would be deleted though its key was never written.
                 let has_rows_written = || batch.origin.iter().filter(|o| o.message == index).count() > refused_rows;
-                if resumes || has_rows_written() {
+                let has_keys = || batch.keys.iter().any(|key| key.message == index);
+                if resumes || has_rows_written() || has_keys() {
                     return Err(poison);
                 }
                 if !self.work.poisoned {
@@ -233,6 +237,7 @@ impl SinkWriter {
             }
             self.work.disposed.extend(message.fingerprint);
         }
+        self.work.keys.extend(batch.keys.iter().map(|key| (key.key, key.first_seen_ms)));
         if resumes {
             self.work.positions.insert(batch.lane, batch.range.end);
         }
@@ -274,9 +279,11 @@ impl SinkWriter {
     fn seal(&mut self, epoch: Epoch, tokens: Vec<Token>) {
         let disposed = std::mem::take(&mut self.work.disposed);
         let positions = std::mem::take(&mut self.work.positions);
+        let keys = std::mem::take(&mut self.work.keys);
         (self.work.written, self.work.letters) = (0, 0);
-        let sealed = SealedEpoch { epoch, tokens, disposed, positions };
-        let empty = sealed.disposed.is_empty() && sealed.tokens.is_empty() && sealed.positions.is_empty();
+        let sealed = SealedEpoch { epoch, tokens, disposed, positions, keys };
+        let nothing_disposed = sealed.disposed.is_empty() && sealed.positions.is_empty() && sealed.keys.is_empty();
+        let empty = nothing_disposed && sealed.tokens.is_empty();
         self.checkpointer.do_send(Sealed { epoch: (!empty).then_some(sealed) });
     }
 

@@ -3,6 +3,7 @@
 mod dead_letters;
 mod hangs;
 pub(crate) mod harness;
+mod keys;
 mod lanes;
 pub(crate) mod log;
 mod moves;
@@ -259,9 +260,9 @@ fn tens_of_thousands_of_redeliveries_after_a_restart_are_deleted_and_forgotten()
 }
 
 /// Cuts generations off, or drains them, at moments of chance until the service has nothing left.
-async fn live_through(rig: &Rig, seed: u64, messages: i64) {
+async fn live_through(rig: &Rig, seed: u64, service: Service) {
     let mut random = fastrand::Rng::with_seed(seed);
-    rig.world.state().service = Some(Service::new(seed, messages));
+    rig.world.state().service = Some(service);
     let left = || rig.world.state().service.as_ref().map_or(0, |service| service.alive.len());
     let begun = std::time::Instant::now();
     while left() > 0 {
@@ -295,7 +296,7 @@ fn hard(seed: u64) -> Setup {
 fn whatever_the_service_does_and_whenever_a_generation_ends_each_row_is_committed_once() {
     for seed in 0..8 {
         run(hard(seed), async |rig| {
-            live_through(rig, seed, 600).await;
+            live_through(rig, seed, Service::new(seed, 600)).await;
             assert_eq!(rig.world.committed(), (0..600).collect::<Vec<_>>(), "seed {seed}");
         });
     }

@@ -3,6 +3,7 @@
 //! ```text
 //! m                                                  what the store is: version, incarnation
 //! p <length of name: u8> <name> d <epoch: u64> <part: u32>    a delta, or a snapshot
+//! p <length of name: u8> <name> k <page: u64> <part: u32>     primary keys; a page is one part
 //! p <length of name: u8> <name> r <part: u32>                 the record
 //! ```
 //!
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::disk::Change;
+use super::{disk::Change, key_log::Pages};
 use crate::model::{Epoch, Fingerprint, Generation, PipelineName, SourceIdentity, Token};
 
 /// The version of this layout.
@@ -50,6 +51,15 @@ pub(super) struct Record {
     pub(super) uptime_ms: u64,
     pub(super) finished: bool,
     pub(super) chain: Chain,
+    // What follows was added to the format later: a record of before has no keys.
+    #[serde(default)]
+    pub(super) keys: Pages,
+    /// How many of these the last epoch added; they are the last ones.
+    #[serde(default)]
+    pub(super) keys_added: u64,
+    /// What the key clock said at the last checkpoint.
+    #[serde(default)]
+    pub(super) key_clock_ms: u64,
 }
 
 /// What a record says of the deltas that belong to it, so that a missing one cannot go unnoticed.
@@ -105,11 +115,19 @@ pub(super) fn delta_key(pipeline: &PipelineName, epoch: Epoch) -> Vec<u8> {
     key
 }
 
-/// Splits a key, its pipeline's prefix removed, into the value it is part of (`r`, or `d` and an epoch) and the
-/// number of the part. `None`: not a key of this layout.
+/// The beginning of the key of a page of a pipeline's primary keys.
+pub(super) fn page_key(pipeline: &PipelineName, page: u64) -> Vec<u8> {
+    let mut key = prefix(pipeline);
+    key.push(b'k');
+    key.extend(page.to_be_bytes());
+    key
+}
+
+/// Splits a key, its pipeline's prefix removed, into the value it is part of (`r`, `d` and an epoch, or `k`
+/// and a page) and the number of the part. `None`: not a key of this layout.
 pub(super) fn split_key(rest: &[u8]) -> Option<(&[u8], u32)> {
     let (value, part) = rest.split_last_chunk::<4>()?;
-    let known = matches!(value, [b'r'] | [b'd', _, _, _, _, _, _, _, _]);
+    let known = matches!(value, [b'r'] | [b'd' | b'k', _, _, _, _, _, _, _, _]);
     known.then(|| (value, u32::from_be_bytes(*part)))
 }
 

@@ -5,13 +5,17 @@
 //! the disk: applied, flushed and synced. Everything that waits is applied together and shares one sync.
 //!
 //! A pipeline's state is a *record* (source, generation, epoch, positions, tokens) and a chain of *deltas*: the
-//! message ids each checkpoint added and removed. A *snapshot* takes the place of the whole chain.
+//! message ids each checkpoint added and removed. A *snapshot* takes the place of the whole chain. Primary keys lie in
+//! *pages*, in the order in which they came, and leave them in that order.
 //!
 //! A [`Stopped`] is the same folder while no supervisor runs: what a person looks at, forgets and renames.
 
 mod dir;
 mod disk;
 mod holder;
+mod key_log;
+#[cfg(test)]
+mod key_tests;
 mod layout;
 mod stopped;
 #[cfg(test)]
@@ -24,4 +28,4 @@ mod worker;
 pub use dir::{OpenError, StateDir};
 pub use holder::{Holder, HolderError};
 pub use stopped::{Entry, Forgotten, Stopped, StoppedError, Stored};
-pub use store::{Checkpoint, Deltas, Opened, Recorded, Store, StoreError};
+pub use store::{Checkpoint, Deltas, KeyChanges, Opened, Recorded, Store, StoreError};

@@ -14,7 +14,7 @@ use super::{
     disk::{Change, Disk, DiskError, SledDisk},
     layout::{Delta, Record, epoch_of, owner, prefix},
     store::{Deltas, StoreError},
-    worker::{Ids, Known, caught, deltas, load, load_record, write},
+    worker::{Known, Loaded, caught, deltas, load, load_record, write},
 };
 use crate::model::{Epoch, Generation, PipelineName, SourceIdentity, Token, nearest};
 
@@ -41,6 +41,8 @@ pub struct Stored {
     pub tokens: Vec<Token>,
     /// How many message ids are kept.
     pub ids: usize,
+    /// How many primary keys are kept, those included whose window is over and that were not taken away yet.
+    pub keys: usize,
     /// How long processes that ran it have been up in all, in milliseconds.
     pub uptime_ms: u64,
     /// Whether it has finished for good.
@@ -142,7 +144,7 @@ impl Stopped {
     /// # Errors
     /// [`StoppedError::Unknown`], [`StoppedError::Damaged`], [`StoppedError::Unreadable`]
     pub fn show(&self, name: &PipelineName) -> Result<Stored, StoppedError> {
-        self.load(name).map(|(known, ids)| stored(known.record, &ids))
+        self.load(name).map(stored)
     }
 
     /// Forgets everything of a pipeline but where its generations and epochs stand: they are part of the names of
@@ -180,7 +182,7 @@ impl Stopped {
     /// [`StoppedError::Unknown`], [`StoppedError::Damaged`], [`StoppedError::Taken`], [`StoppedError::Pending`] (what
     /// is prepared lies in a folder of the old name), [`StoppedError::Unreadable`], [`StoppedError::Failed`]
     pub fn rename(&mut self, old: &PipelineName, new: &PipelineName) -> Result<(), StoppedError> {
-        let (known, _) = self.load(old)?;
+        let known = self.load(old)?.known;
         if !self.entries(new)?.is_empty() {
             return Err(StoppedError::Taken { name: new.clone() });
         }
@@ -197,14 +199,14 @@ impl Stopped {
         self.write(changes)
     }
 
-    /// Gives up what the last epoch prepared: nothing will commit it. With `again`, the ids of that epoch are
-    /// forgotten too, so that those of its messages which are not deleted yet are written again. Answers how many
-    /// ids that were. Nothing is done if nothing is pending.
+    /// Gives up what the last epoch prepared: nothing will commit it. With `again`, the ids and the primary keys of that
+    /// epoch are forgotten too, so that those of its messages which are not deleted yet are written again. Answers how
+    /// many ids that were. Nothing is done if nothing is pending.
     ///
     /// # Errors
     /// [`StoppedError::Unknown`], [`StoppedError::Damaged`], [`StoppedError::Unreadable`], [`StoppedError::Failed`]
     pub fn settle(&mut self, name: &PipelineName, again: bool) -> Result<usize, StoppedError> {
-        let (mut known, ids) = self.load(name)?;
+        let Loaded { mut known, ids, keys } = self.load(name)?;
         if known.record.tokens.is_empty() {
             return Ok(0);
         }
@@ -217,12 +219,18 @@ impl Stopped {
         let mut changes = Vec::new();
         let epoch = known.record.epoch;
         known.write_delta(name, epoch, &delta, &mut changes);
+        if again {
+            // Those that the last epoch added are the last ones.
+            let added = usize::try_from(known.record.keys_added).unwrap_or(usize::MAX);
+            let kept = keys.len().saturating_sub(added);
+            known.rewrite_keys(name, keys.get(..kept).unwrap_or_default(), &mut changes);
+        }
         known.write_record(name, &mut changes).map_err(|error| failed(&error.into()))?;
         self.write(changes)?;
         Ok(delta.ids())
     }
 
-    fn load(&self, name: &PipelineName) -> Result<(Known, Ids), StoppedError> {
+    fn load(&self, name: &PipelineName) -> Result<Loaded, StoppedError> {
         match caught(|| load(&self.disk, name)) {
             Ok(Some(found)) => Ok(found),
             Ok(None) => {
@@ -287,8 +295,9 @@ fn failed(error: &DiskError) -> StoppedError {
     StoppedError::Failed(error.to_string())
 }
 
-fn stored(record: Record, ids: &Ids) -> Stored {
+fn stored(Loaded { known, ids, keys }: Loaded) -> Stored {
+    let (record, keys) = (known.record, keys.len());
     let deltas = deltas(&record.chain);
     let Record { source, generation, epoch, positions, tokens, uptime_ms, finished, .. } = record;
-    Stored { source, generation, epoch, positions, tokens, ids: ids.len(), uptime_ms, finished, deltas }
+    Stored { source, generation, epoch, positions, tokens, ids: ids.len(), keys, uptime_ms, finished, deltas }
 }

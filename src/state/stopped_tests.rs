@@ -60,6 +60,7 @@ async fn what_is_stored_is_listed_and_shown() {
         positions: [("lane".to_owned(), 2)].into(),
         tokens: vec![token()],
         ids: 2,
+        keys: 0,
         uptime_ms: 20,
         finished: true,
         deltas: super::Deltas { count: 2, ids: 2 },

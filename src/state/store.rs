@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, mpsc},
+    time::Duration,
 };
 
 use tokio::sync::{oneshot, watch};
@@ -35,6 +36,11 @@ pub struct Opened {
     pub ids: Vec<(Fingerprint, u64)>,
     /// The pipeline's uptime, in milliseconds, at its last checkpoint: stamps go on counting from here.
     pub uptime_ms: u64,
+    /// Primary keys, each with when it was first seen, in milliseconds of the key clock, in the order in which they were
+    /// recorded. There may be some whose window is over, and one twice that passed again after that.
+    pub keys: Vec<(Fingerprint, u64)>,
+    /// What the key clock said at the last checkpoint with keys; 0: there was none.
+    pub key_clock_ms: u64,
     /// Whether the pipeline has finished for good.
     pub finished: bool,
     /// What the stored ids take.
@@ -64,10 +70,23 @@ pub struct Checkpoint {
     /// All ids there are once this checkpoint is recorded, `added` included, each with its stamp. It takes the place
     /// of every delta so far; `added` and `removed` are not looked at. See [`Deltas::snapshot_due`].
     pub snapshot: Option<Vec<(Fingerprint, u64)>>,
+    /// What becomes of primary keys. `None`: the pipeline has none, and what is stored of an earlier one is removed.
+    pub keys: Option<KeyChanges>,
     /// The pipeline's uptime in milliseconds: how long processes that ran it have been up in all.
     pub uptime_ms: u64,
     /// Whether the pipeline has finished for good: every lane has ended and nothing is left to do.
     pub finished: bool,
+}
+
+/// What a checkpoint makes durable of primary keys.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeyChanges {
+    /// The keys of this epoch's rows, each with when it was first seen, in milliseconds of the key clock.
+    pub added: Vec<(Fingerprint, u64)>,
+    /// What the key clock says: not less than anything in `added`.
+    pub clock_ms: u64,
+    /// How long a key is remembered. Those first seen as long ago as that, or longer, may go.
+    pub window: Duration,
 }
 
 /// The answer to a checkpoint: it is on the disk.

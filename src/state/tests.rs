@@ -41,6 +41,7 @@ pub(super) fn checkpoint(pipeline: &PipelineName, opened: &Opened, epoch: u64) -
         added: Vec::new(),
         removed: Vec::new(),
         snapshot: None,
+        keys: None,
         uptime_ms: 0,
         finished: false,
     }

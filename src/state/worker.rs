@@ -12,8 +12,9 @@ use tokio::sync::{oneshot, watch};
 
 use super::{
     disk::{Change, Disk, DiskError},
+    key_log::{KeyLog, SeenKey},
     layout::{Chain, Delta, Record, delta_key, prefix, record_key, seal, split_key, unseal, write_parts},
-    store::{Checkpoint, Command, Deltas, Opened, Recorded, StoreError},
+    store::{Checkpoint, Command, Deltas, KeyChanges, Opened, Recorded, StoreError},
 };
 use crate::model::{Epoch, Fingerprint, LaneId, PipelineName, SourceIdentity};
 
@@ -23,6 +24,15 @@ pub(super) struct Known {
     record_parts: u32,
     /// Each delta's epoch and number of parts: what a snapshot removes.
     deltas: Vec<(Epoch, u32)>,
+    keys: KeyLog,
+}
+
+/// A pipeline's state, read.
+pub(super) struct Loaded {
+    pub(super) known: Known,
+    pub(super) ids: Vec<(Fingerprint, u64)>,
+    /// In the order in which they were recorded.
+    pub(super) keys: Vec<SeenKey>,
 }
 
 /// An answer that waits for the sync.
@@ -105,9 +115,9 @@ impl Worker {
         source: SourceIdentity,
     ) -> Result<Opened, StoreError> {
         let damaged = |reason| StoreError::Damaged { pipeline: pipeline.clone(), reason };
-        let (mut known, ids) = caught(|| load(self.disk.as_ref(), pipeline))
+        let Loaded { mut known, ids, keys } = caught(|| load(self.disk.as_ref(), pipeline))
             .map_err(|error| damaged(error.to_string()))?
-            .unwrap_or_else(|| (Known::new(Record::default()), Vec::new()));
+            .unwrap_or_else(|| Loaded { known: Known::new(Record::default()), ids: Vec::new(), keys: Vec::new() });
         // Without a checkpoint there is nothing of another source: a queue's name that was mistyped does not stick.
         let empty = known.record.epoch == Epoch::default();
         if let Some(stored) = known.record.source.replace(source.clone()).filter(|stored| *stored != source && !empty) {
@@ -123,6 +133,8 @@ impl Worker {
             tokens: record.tokens.clone(),
             ids,
             uptime_ms: record.uptime_ms,
+            keys,
+            key_clock_ms: record.key_clock_ms,
             finished: record.finished,
             deltas: deltas(&record.chain),
         };
@@ -174,6 +186,7 @@ impl Worker {
             }
         };
         known.write_delta(&pipeline, epoch, &delta, changes);
+        known.write_keys(&pipeline, checkpoint.keys, changes);
         let record = &mut known.record;
         record.epoch = epoch;
         record.positions.extend(positions.into_iter().map(|(lane, at)| (lane.0.to_string(), at)));
@@ -253,7 +266,7 @@ pub(super) fn words(panic: &(dyn Any + Send)) -> &str {
 impl Known {
     /// A state of which nothing is stored yet.
     pub(super) fn new(record: Record) -> Self {
-        Self { record, record_parts: 0, deltas: Vec::new() }
+        Self { record, record_parts: 0, deltas: Vec::new(), keys: KeyLog::default() }
     }
 
     /// Writes one more delta; it belongs to the record once that is written.
@@ -272,6 +285,30 @@ impl Known {
         }
     }
 
+    /// Removes the keys whose window is over, and adds those of an epoch; they belong to the record once that is written.
+    fn write_keys(&mut self, pipeline: &PipelineName, keys: Option<KeyChanges>, changes: &mut Vec<Change>) {
+        self.record.keys_added = 0;
+        match keys {
+            Some(KeyChanges { added, clock_ms, window }) => {
+                let window_ms = u64::try_from(window.as_millis()).unwrap_or(u64::MAX);
+                self.keys.expire(pipeline, clock_ms, window_ms, changes);
+                self.keys.append(pipeline, &added, changes);
+                self.record.keys_added = added.len() as u64;
+                self.record.key_clock_ms = clock_ms;
+            }
+            None => self.keys.clear(pipeline, changes),
+        }
+        self.record.keys = self.keys.pages();
+    }
+
+    /// Writes `keys` in the place of all there are, likewise.
+    pub(super) fn rewrite_keys(&mut self, pipeline: &PipelineName, keys: &[SeenKey], changes: &mut Vec<Change>) {
+        self.keys.clear(pipeline, changes);
+        self.keys.append(pipeline, keys, changes);
+        self.record.keys_added = 0;
+        self.record.keys = self.keys.pages();
+    }
+
     /// Writes the record over the one that is stored.
     pub(super) fn write_record(
         &mut self,
@@ -284,10 +321,8 @@ impl Known {
     }
 }
 
-pub(super) type Ids = Vec<(Fingerprint, u64)>;
-
 /// Reads a pipeline's state; `None` if there is none. Refuses whatever does not fit together.
-pub(super) fn load(disk: &dyn Disk, pipeline: &PipelineName) -> Result<Option<(Known, Ids)>, DiskError> {
+pub(super) fn load(disk: &dyn Disk, pipeline: &PipelineName) -> Result<Option<Loaded>, DiskError> {
     let prefix = prefix(pipeline);
     let mut loading = Loading::default();
     disk.scan(&prefix, &mut |key, value| {
@@ -306,12 +341,15 @@ pub(super) fn load(disk: &dyn Disk, pipeline: &PipelineName) -> Result<Option<(K
     })?;
     loading.finish()?;
     match loading.record {
-        Some((record, record_parts)) if record.chain == loading.chain => {
-            let known = Known { record, record_parts, deltas: loading.deltas };
-            Ok(Some((known, loading.ids.into_iter().collect())))
+        Some((record, _)) if record.chain != loading.chain => Err("some of its message ids are missing".into()),
+        Some((record, _)) if record.keys != loading.key_log.pages() => {
+            Err("some of its primary keys are missing".into())
         }
-        Some(_) => Err("some of its message ids are missing".into()),
-        None if loading.deltas.is_empty() => Ok(None),
+        Some((record, record_parts)) => {
+            let known = Known { record, record_parts, deltas: loading.deltas, keys: loading.key_log };
+            Ok(Some(Loaded { known, ids: loading.ids.into_iter().collect(), keys: loading.keys }))
+        }
+        None if loading.deltas.is_empty() && loading.keys.is_empty() => Ok(None),
         None => Err("its record is missing".into()),
     }
 }
@@ -336,6 +374,8 @@ struct Loading {
     deltas: Vec<(Epoch, u32)>,
     chain: Chain,
     ids: HashMap<Fingerprint, u64>,
+    key_log: KeyLog,
+    keys: Vec<SeenKey>,
 }
 
 impl Loading {
@@ -351,6 +391,11 @@ impl Loading {
                 self.chain.add(delta.ids(), checksum);
                 self.deltas.push((epoch, parts));
                 self.replay(delta);
+            }
+            Some((b'k', page)) => {
+                let page = u64::from_be_bytes(page.try_into()?);
+                let keys = self.key_log.load(page, &sealed).ok_or("a page of primary keys cannot be read")?;
+                self.keys.extend_from_slice(keys);
             }
             Some(_) => {
                 let (body, _) = unseal(&sealed).ok_or("the checksum of its record is wrong")?;

@@ -237,6 +237,7 @@ pub struct CheckpointStatus {
 pub struct Counts {
     pub received: u64,
     pub duplicates: u64,
+    pub duplicate_keys: u64,
     pub filtered: u64,
     pub ignored: u64,
     pub rejected: u64,
@@ -266,6 +267,7 @@ impl PipelineStatus {
             counts: Counts {
                 received: metrics.received.get(),
                 duplicates: metrics.message(Disposition::Duplicate).get(),
+                duplicate_keys: metrics.message(Disposition::DuplicateKey).get(),
                 filtered: metrics.message(Disposition::Filtered).get(),
                 ignored: metrics.message(Disposition::Ignored).get(),
                 rejected: metrics.message(Disposition::Rejected).get(),

@@ -98,7 +98,7 @@ metrics! {
         #[label("operation", "kind")]
         retries: IntCounterVec = "retries_total", "Calls to a service or sink that failed and were tried again.";
         #[label("disposition")]
-        messages: IntCounterVec = "messages_total", "Messages by what became of them: rows, duplicate, filtered, ignored, rejected.";
+        messages: IntCounterVec = "messages_total", "Messages by what became of them: rows, duplicate, duplicate_key, filtered, ignored, rejected.";
         nulled_fields: IntCounterVec = "decode_nulled_fields_total", "Fields set to null because they cannot be held: by an ignore-parse-errors option, or a DECIMAL too large for its type.";
         unread: IntCounterVec = "decode_unread_total", "Parts of bodies left unread or dropped, as an option or Flink's meaning of it asks.";
         rejects: IntCounterVec = "rejects_total", "Bodies and rows refused for good.";
@@ -117,6 +117,8 @@ metrics! {
         #[label("outcome")]
         offset_commits: IntCounterVec = "offset_commits_total", "Commits of positions to the service: done, or failed; after a failure the next checkpoint tries again.";
         remembered: IntGaugeVec = "dedup_remembered_ids", "Message ids kept so that a redelivery is recognised.";
+        remembered_keys: IntGaugeVec = "dedup_remembered_keys", "Primary keys in the window, so that a row with one of them is dropped.";
+        key_rows_dropped: IntCounterVec = "dedup_key_rows_dropped_total", "Rows dropped because their primary key had been seen within the window.";
         rows_written: IntCounterVec = "sink_rows_written_total", "Rows the sink has taken.";
         checkpoints: IntCounterVec = "checkpoints_total", "Checkpoints that became durable.";
         checkpoint_seconds: HistogramVec = "checkpoint_duration_seconds", "From the seal of an epoch to the commit of its output.";
@@ -212,6 +214,8 @@ impl Metrics {
             unacknowledged: gauge(&families.unacknowledged),
             lanes: gauge(&families.lanes),
             remembered: gauge(&families.remembered),
+            remembered_keys: gauge(&families.remembered_keys),
+            key_rows_dropped: one(&families.key_rows_dropped),
             rows_written: one(&families.rows_written),
             checkpoints: one(&families.checkpoints),
             checkpoint_seconds: families.checkpoint_seconds.with_label_values(&label),
@@ -280,6 +284,8 @@ pub struct PipelineMetrics {
     pub unacknowledged: IntGauge,
     pub lanes: IntGauge,
     pub remembered: IntGauge,
+    pub remembered_keys: IntGauge,
+    pub key_rows_dropped: IntCounter,
     pub rows_written: IntCounter,
     pub checkpoints: IntCounter,
     pub checkpoint_seconds: Histogram,

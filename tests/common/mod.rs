@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on says so")]
 
+pub mod cmq;
 pub mod cmq_pipelines;
 pub mod letters;
 pub mod numbers;

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use queuewarden::connectors::{
+    PrimaryKey,
     cmq::{
         client::Transport,
-        client_options, key_alive_timeout,
+        client_options,
         options::{
-            BATCH_SIZE, MAX_BLOCK_TIMEOUT, POLLING_WAIT_TIMEOUT, RECEIVE_CONCURRENCY, REQUEST_TIMEOUT, RETRY_TIMES,
+            BATCH_SIZE, KEY_ALIVE_TIMEOUT, MAX_BLOCK_TIMEOUT, POLLING_WAIT_TIMEOUT, RECEIVE_CONCURRENCY,
+            REQUEST_TIMEOUT, RETRY_TIMES,
         },
         signature::SignMethod,
     },
@@ -57,7 +59,7 @@ fn every_option_has_the_default_of_the_flink_connectors_page() {
     assert_eq!(options.integer(&BATCH_SIZE), 16);
     assert_eq!(options.duration(&REQUEST_TIMEOUT), Duration::from_millis(5000));
     assert_eq!(options.duration(&POLLING_WAIT_TIMEOUT), Duration::from_secs(10));
-    assert_eq!(key_alive_timeout(options), Duration::from_secs(60));
+    assert_eq!(options.duration(&KEY_ALIVE_TIMEOUT), Duration::from_secs(60));
     assert_eq!(options.integer(&RECEIVE_CONCURRENCY), 1);
     assert_eq!(options.integer(&RETRY_TIMES), 3);
     assert_eq!(options.duration(&MAX_BLOCK_TIMEOUT), Duration::ZERO);
@@ -69,18 +71,31 @@ fn every_option_has_the_default_of_the_flink_connectors_page() {
 fn the_samples_of_the_flink_connectors_page_are_valid_key_by_key() {
     let reads = ["request-timeout: 5000ms", "polling-wait-timeout: 10s", "key-alive-timeout: 5min"];
     let writes = ["request-timeout: 5000ms", "retry-times: '3'", "max-block-timeout: 0s"];
+    let key = ["primaryKey: [id]"];
     let common = ["sign-method: HmacSHA1", "batch-size: '16'"];
     let json = ["format: json", "json.fail-on-missing-field: 'false'", "json.ignore-parse-errors: 'true'"];
     for format in [&json[..], &["format: csv"]] {
-        assert_eq!(told(&source(&[format, &common, &reads].concat())), [""; 0]);
+        assert_eq!(told(&source(&[format, &common, &reads, &key].concat())), [""; 0]);
         assert_eq!(told(&sink(&[format, &common, &writes].concat())), [""; 0]);
     }
-    let read = load(&source(&["format: json", "key-alive-timeout: 5min"])).definition.unwrap();
-    assert_eq!(key_alive_timeout(&read.source.options), Duration::from_secs(300));
+    let read = load(&source(&["format: json", "key-alive-timeout: 5min", "primaryKey: id"])).definition.unwrap();
+    assert_eq!(
+        resolve(&read).unwrap().primary_key,
+        Some(PrimaryKey { columns: [0].into(), window: Duration::from_secs(300) })
+    );
     // The page lists the options of both sides as one.
     let all = [&json[..], &common, &reads, &writes[1..]].concat();
-    assert_eq!(told(&source(&all)), [""; 0]);
+    assert_eq!(told(&source(&[&all[..], &key].concat())), [""; 0]);
     assert_eq!(told(&sink(&all)), [""; 0]);
+}
+
+#[test]
+fn a_primary_key_is_for_the_source_and_a_window_without_one_is_told() {
+    let window = told(&source(&["format: json", "key-alive-timeout: 5min"]));
+    assert!(window[0].contains("warning: `key-alive-timeout` has no effect without `primaryKey`"), "{window:?}");
+    let of_sink = told(&sink(&["format: json", "primaryKey: id"]));
+    assert!(of_sink[0].contains("only for a source that drops rows by it: `cmq`"), "{of_sink:?}");
+    assert_eq!(resolve(&load(&source(&["format: json"])).definition.unwrap()).unwrap().primary_key, None);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Sets up what tests need beside Rust: Alibaba's Python and Node SDKs and Tencent's Python SDK, which drive the emulator, into target/sdk, and
-# strace. Does nothing if they are there in the wanted versions.
+# Sets up what tests need beside Rust: the SDKs which drive the emulator, into target/sdk (Alibaba's for Python and
+# Node, Tencent's for Python and, where there is a JDK, for Java), and strace. Does nothing if they are there in the
+# wanted versions.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -42,6 +43,26 @@ setup_node() {
     echo "$want" >"$stamp"
 }
 
+# Without a JDK the test that needs it is skipped; in CI it fails.
+setup_java() {
+    stamp="$target/java/stamp"
+    want=$(wanted "$here/cmq_pom.xml" "$here/CmqSdk.java")
+    [ "$(cat "$stamp" 2>/dev/null)" = "$want" ] && return
+    for tool in java javac mvn; do
+        command -v "$tool" >/dev/null && continue
+        [ -z "${CI:-}" ] || fail "there is no $tool" "apt-get install -y openjdk-17-jdk-headless maven"
+        echo "setup.sh: there is no $tool: without Tencent's Java SDK" >&2
+        return
+    done
+    fetch="org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+    rm -rf "$target/java"
+    mvn -B -q -Dstyle.color=never -f "$here/cmq_pom.xml" "$fetch" -DincludeScope=runtime "-DoutputDirectory=$target/java" ||
+        fail "cmq-tcp-client cannot be fetched" "mvn -B -f $here/cmq_pom.xml $fetch"
+    javac -nowarn -cp "$target/java/*" -d "$target/java" "$here/CmqSdk.java" ||
+        fail "$here/CmqSdk.java does not compile" "look at the errors above"
+    echo "$want" >"$stamp"
+}
+
 setup_strace() {
     command -v strace >/dev/null && return
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
@@ -52,4 +73,5 @@ setup_strace() {
 
 setup_python
 setup_node
+setup_java
 setup_strace

@@ -37,6 +37,7 @@ fn role(tables: &RoleTables) -> Value {
         "formats": {"choices": tables.format.choices(), "required": required, "default": default},
         "options": options(tables.options),
         "column_options": tables.columns.map(|table| json!({"prefix": table.name, "options": options(table)})),
+        "primary_key_window": tables.key_window.map(|option| option.name),
         "metadata": tables.metadata.iter().map(metadata).collect::<Vec<_>>(),
     })
 }

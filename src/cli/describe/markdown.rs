@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Subject, format_use, general_sections, roles};
+use super::{Subject, format_use, general_sections, primary_key_use, roles};
 use crate::{
     connectors::REGISTRY,
     definition::{MetadataKey, OptionTable},
@@ -89,8 +89,8 @@ fn one(subject: Subject) -> String {
             for (at, (role, tables)) in roles(connector).enumerate() {
                 let between = if at > 0 { "\n" } else { "" };
                 push(&mut text, format_args!("{between}## `{}` ({})\n\n", connector.name, role.name()));
-                if let Some(format) = format_use(tables) {
-                    push(&mut text, format_args!("It {format}.\n\n"));
+                for has in format_use(tables).into_iter().chain(primary_key_use(tables)) {
+                    push(&mut text, format_args!("It {has}.\n\n"));
                 }
                 text.push_str(&option_table(tables.options, ""));
                 if let Some(columns) = tables.columns {

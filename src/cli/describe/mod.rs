@@ -84,6 +84,15 @@ fn format_use(tables: &RoleTables) -> Option<String> {
     }
 }
 
+/// Whether it takes a primary key, in words; `None`: it takes none.
+fn primary_key_use(tables: &RoleTables) -> Option<String> {
+    let window = tables.key_window?;
+    Some(format!(
+        "may have a `primaryKey`: a column or a list of columns; rows whose key was seen within `{}` are dropped",
+        window.name
+    ))
+}
+
 /// Writes it to stdout.
 pub fn run(args: &DescribeArgs) -> Exit {
     let subjects: Vec<Subject> = match &args.name {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Subject, format_use, roles};
+use super::{Subject, format_use, primary_key_use, roles};
 use crate::definition::{MetadataKey, OptionTable};
 
 /// Width that texts are broken at.
@@ -28,8 +28,8 @@ fn one(subject: Subject) -> String {
             for (at, (role, tables)) in roles(connector).enumerate() {
                 let between = if at > 0 { "\n" } else { "" };
                 push(&mut text, format_args!("{between}{} ({})\n", connector.name, role.name()));
-                if let Some(format) = format_use(tables) {
-                    push(&mut text, format_args!("\n  {format}\n"));
+                for has in format_use(tables).into_iter().chain(primary_key_use(tables)) {
+                    push(&mut text, format_args!("\n  {has}\n"));
                 }
                 options(tables.options, "", &mut text);
                 if let Some(columns) = tables.columns {

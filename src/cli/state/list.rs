@@ -26,7 +26,7 @@ pub(super) fn run(args: &Args) -> Result<String, Refusal> {
     }
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["NAME", "SOURCE", "GENERATION", "EPOCH", "IDS", "PENDING", "FINISHED"]);
+    table.set_header(["NAME", "SOURCE", "GENERATION", "EPOCH", "IDS", "KEYS", "PENDING", "FINISHED"]);
     for (name, stored) in &entries {
         match stored {
             Ok(stored) => table.add_row([
@@ -35,6 +35,7 @@ pub(super) fn run(args: &Args) -> Result<String, Refusal> {
                 stored.generation.to_string(),
                 stored.epoch.to_string(),
                 stored.ids.to_string(),
+                stored.keys.to_string(),
                 stored.tokens.len().to_string(),
                 yes_or_no(stored.finished).to_owned(),
             ]),

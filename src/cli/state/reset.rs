@@ -17,9 +17,10 @@ pub(super) fn run(args: &Args) -> Result<String, Refusal> {
     let forgotten = args.dir.open()?.reset(&args.name)?;
     let what = match &forgotten.stored {
         Some(stored) => format!(
-            "its source {}, {} message ids, {} positions{}",
+            "its source {}, {} message ids, {} primary keys, {} positions{}",
             source_of(stored),
             stored.ids,
+            stored.keys,
             stored.positions.len(),
             if stored.finished { ", and that it had finished" } else { "" }
         ),

@@ -39,7 +39,7 @@ pub(super) fn run(args: &Args) -> Result<String, Refusal> {
     text += &format!("{name}: nothing is pending any more\n");
     if again {
         text += &format!(
-            "{forgotten} message ids of that epoch are forgotten: those messages that are still in the queue are \
+            "{forgotten} message ids of that epoch are forgotten, and its primary keys: those messages that are still in the queue are \
              written again\n"
         );
     }

@@ -36,6 +36,7 @@ fn to_text(name: &PipelineName, stored: &Stored) -> String {
         ("finished", yes_or_no(stored.finished).to_owned()),
         ("uptime", format!("{:?}", Duration::from_millis(stored.uptime_ms))),
         ("ids", format!("{} kept, in {count} deltas of {ids} entries", stored.ids)),
+        ("keys", format!("{} kept", stored.keys)),
     ];
     lines.extend(stored.positions.iter().map(|(lane, position)| ("position", format!("{lane}: next is {position}"))));
     lines.extend(stored.tokens.iter().map(|token| ("pending", format!("{}: {}", token.sink, token.content))));

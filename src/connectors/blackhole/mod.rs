@@ -16,7 +16,14 @@ pub static TABLE: OptionTable = OptionTable { name: "blackhole", options: &[] };
 pub static TABLES: ConnectorTables = ConnectorTables {
     name: "blackhole",
     source: None,
-    sink: Some(RoleTables { options: &TABLE, columns: None, format: FormatUse::Never, metadata: &[], check: no_check }),
+    sink: Some(RoleTables {
+        options: &TABLE,
+        columns: None,
+        format: FormatUse::Never,
+        metadata: &[],
+        key_window: None,
+        check: no_check,
+    }),
 };
 
 /// Drops rows.

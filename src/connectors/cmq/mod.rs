@@ -10,7 +10,7 @@ mod source;
 pub mod wire;
 
 pub use make::{decoder, sink, source};
-pub use options::{QUEUE, TABLE, key_alive_timeout};
+pub use options::{QUEUE, TABLE};
 pub use settings::client_options;
 
 use crate::definition::{ConnectorTables, FormatUse, RoleTables};
@@ -26,7 +26,15 @@ pub static TABLES: ConnectorTables = ConnectorTables {
         columns: None,
         format: FORMATS,
         metadata: options::METADATA,
+        key_window: Some(&options::KEY_ALIVE_TIMEOUT),
         check: settings::check,
     }),
-    sink: Some(RoleTables { options: &TABLE, columns: None, format: FORMATS, metadata: &[], check: settings::check }),
+    sink: Some(RoleTables {
+        options: &TABLE,
+        columns: None,
+        format: FORMATS,
+        metadata: &[],
+        key_window: None,
+        check: settings::check,
+    }),
 };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::wire;
 use crate::{
-    definition::{MetadataKey, MetadataType, OptionKind, OptionSpec, OptionTable, Options},
+    definition::{MetadataKey, MetadataType, OptionKind, OptionSpec, OptionTable},
     model::LogicalType,
 };
 
@@ -117,11 +117,6 @@ pub static TABLE: OptionTable = OptionTable {
         &MAX_BLOCK_TIMEOUT,
     ],
 };
-
-/// How long a primary key is remembered, of checked options of [`TABLE`].
-pub fn key_alive_timeout(options: &Options) -> Duration {
-    options.duration(&KEY_ALIVE_TIMEOUT)
-}
 
 const fn key(name: &'static str, logical: LogicalType, doc: &'static str) -> MetadataKey {
     MetadataKey { name, ty: MetadataType::Plain(logical), nullable: false, doc }

@@ -26,6 +26,7 @@ pub static TABLES: ConnectorTables = ConnectorTables {
         columns: Some(&COLUMNS),
         format: FormatUse::Never,
         metadata: &[],
+        key_window: None,
         check,
     }),
     sink: None,

@@ -59,6 +59,7 @@ pub static TABLES: ConnectorTables = ConnectorTables {
         columns: None,
         format: FormatUse::Required(formats::NAMES),
         metadata: &[],
+        key_window: None,
         check,
     }),
 };

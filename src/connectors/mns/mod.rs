@@ -28,6 +28,7 @@ pub static TABLES: ConnectorTables = ConnectorTables {
         columns: None,
         format: FormatUse::Required(formats::NAMES),
         metadata: METADATA,
+        key_window: None,
         check,
     }),
     sink: None,

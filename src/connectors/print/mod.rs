@@ -40,7 +40,14 @@ pub static TABLE: OptionTable = OptionTable { name: "print", options: &[&IDENTIF
 pub static TABLES: ConnectorTables = ConnectorTables {
     name: "print",
     source: None,
-    sink: Some(RoleTables { options: &TABLE, columns: None, format: FormatUse::Never, metadata: &[], check: no_check }),
+    sink: Some(RoleTables {
+        options: &TABLE,
+        columns: None,
+        format: FormatUse::Never,
+        metadata: &[],
+        key_window: None,
+        check: no_check,
+    }),
 };
 
 /// One of the process's own two.

@@ -28,7 +28,8 @@ pub fn keys(definition: &PipelineDefinition) -> &'static [MetadataKey] {
 }
 
 /// The plan that reads files of dead letters, and does with them what the pipeline would: its decoder, sinks, `on_error`
-/// and checkpoints. Its rate is not that of a file.
+/// and checkpoints. Its rate is not that of a file, and the time between two letters is not that
+/// between their rows, so there is no window of primary keys.
 ///
 /// # Errors
 /// The pipeline's name is too long for another one to be made of it.
@@ -51,7 +52,8 @@ pub fn plan(
         let (transport, progress) = (Arc::clone(&transport), Arc::clone(&progress));
         Ok(Source::Queue(Arc::new(ReplaySource { identity, files, keys, transport, progress })))
     };
-    Ok(Plan { name, claims: Vec::new(), source_identity: identity, source: Arc::new(source), rate: None, ..plan })
+    let source = Arc::new(source);
+    Ok(Plan { name, claims: Vec::new(), source_identity: identity, source, rate: None, primary_key: None, ..plan })
 }
 
 /// The text that is part of every file name. Not the pipeline's own: its generations are counted apart from these, and

@@ -44,6 +44,7 @@ const SOURCE: RoleTables = RoleTables {
     columns: None,
     format: FORMATS,
     metadata: options::SOURCE_METADATA,
+    key_window: None,
     check: |endpoint| SourceOptions::read(endpoint).err().unwrap_or_default(),
 };
 const SINK: RoleTables = RoleTables {
@@ -51,6 +52,7 @@ const SINK: RoleTables = RoleTables {
     columns: None,
     format: FORMATS,
     metadata: options::SINK_METADATA,
+    key_window: None,
     check: sink_options::check,
 };
 

@@ -117,6 +117,7 @@ pub static TABLES: ConnectorTables = ConnectorTables {
         columns: None,
         format: FormatUse::Defaulted(&["delimited"]),
         metadata: SINK_METADATA,
+        key_window: None,
         check: sink_options::check,
     }),
 };

@@ -48,9 +48,15 @@ enum After {
 /// A call that was looked at.
 enum Work {
     /// It was done, or refused.
-    Done(Result<CmqProto, Refusal>),
+    Done(Box<Result<CmqProto, Refusal>>),
     /// It may have to wait.
     Pull(Arc<QueueCell>, Receive),
+}
+
+impl Work {
+    fn done(result: Result<CmqProto, Refusal>) -> Self {
+        Self::Done(Box::new(result))
+    }
 }
 
 /// Answers the calls of a connection, each as soon as it can be: a pull that waits holds up no other call.
@@ -89,11 +95,11 @@ impl Link {
             return;
         }
         let (orders, work) = if is(Command::Auth) {
-            (ForRequest::default(), Work::Done(self.authenticate(&message, is_authenticated)))
+            (ForRequest::default(), Work::done(self.authenticate(&message, is_authenticated)))
         } else if *is_authenticated {
             self.begin(message, is_authenticated)
         } else {
-            (ForRequest::default(), Work::Done(Err(NOT_LOGGED_IN.into())))
+            (ForRequest::default(), Work::done(Err(NOT_LOGGED_IN.into())))
         };
         calls.spawn(Arc::clone(self).finish(head, orders, work));
     }
@@ -110,10 +116,10 @@ impl Link {
         let cell = queue_name(&message).map(|name| actions::find(&self.cmq.state, name));
         let cell = match cell {
             Some(Ok(cell)) => cell,
-            Some(Err(no_queue)) => return (ForRequest::default(), Work::Done(Err(no_queue.into()))),
+            Some(Err(no_queue)) => return (ForRequest::default(), Work::done(Err(no_queue.into()))),
             None => {
                 let no_action = Code::no_action(&message.cmd.to_string());
-                return (ForRequest::default(), Work::Done(Err(no_action.into())));
+                return (ForRequest::default(), Work::done(Err(no_action.into())));
             }
         };
         let orders = lock(&cell.queue).orders.for_request(Through::CmqTcp);
@@ -122,9 +128,9 @@ impl Link {
         }
         let work = if orders.refusal.is_some() {
             // It is known why, and told in time.
-            Work::Done(Ok(CmqProto::default()))
+            Work::done(Ok(CmqProto::default()))
         } else {
-            self.act(cell, message).unwrap_or_else(|refusal| Work::Done(Err(refusal)))
+            self.act(cell, message).unwrap_or_else(|refusal| Work::done(Err(refusal)))
         };
         (orders, work)
     }
@@ -134,11 +140,11 @@ impl Link {
         let seconds = |wait: Option<i32>| wait.map(u32::try_from).transpose().map_err(|_| OUT_OF_RANGE);
         if let Some(send) = message.tcp_send_msg {
             let msgids = actions::send(clock, &cell, vec![send.msg_body.unwrap_or_default()], send.delay_seconds)?;
-            return Ok(Work::Done(Ok(CmqProto { msgids, ..CmqProto::default() })));
+            return Ok(Work::done(Ok(CmqProto { msgids, ..CmqProto::default() })));
         }
         if let Some(send) = message.tcp_batch_send_msg {
             let msgids = actions::send(clock, &cell, send.msg_body, send.delay_seconds)?;
-            return Ok(Work::Done(Ok(CmqProto { msgids, ..CmqProto::default() })));
+            return Ok(Work::done(Ok(CmqProto { msgids, ..CmqProto::default() })));
         }
         if let Some(pull) = message.tcp_pull_msg {
             let wait = seconds(pull.poll_wait_seconds)?;
@@ -152,7 +158,7 @@ impl Link {
         }
         if let Some(delete) = message.tcp_delete_msg {
             actions::delete(clock, &cell, read_handle(delete.receipt_handle))?;
-            return Ok(Work::Done(Ok(CmqProto::default())));
+            return Ok(Work::done(Ok(CmqProto::default())));
         }
         let delete = message.tcp_batch_delete_msg.ok_or(MISSING)?;
         let handles: Vec<_> = delete.receipt_handle_list.iter().map(|handle| read_handle(*handle)).collect();
@@ -164,7 +170,7 @@ impl Link {
             err_msg: INVALID_HANDLE.message(),
         });
         let answer = CmqProto { del_result: del_result.collect(), ..CmqProto::default() };
-        Ok(Work::Done(Ok(with_code(answer, &code))))
+        Ok(Work::done(Ok(with_code(answer, &code))))
     }
 
     async fn finish(self: Arc<Self>, head: CmqProto, orders: ForRequest, work: Work) -> After {
@@ -172,7 +178,7 @@ impl Link {
         let result = match (orders.refused().await, work) {
             (Some(Refused::NotAuthenticated), _) => Err(NOT_LOGGED_IN.into()),
             (Some(refused), _) => Err(refused.into()),
-            (None, Work::Done(result)) => result,
+            (None, Work::Done(result)) => *result,
             (None, Work::Pull(cell, asked)) => {
                 actions::receive(&self.cmq.state.clock, &cell, asked).await.map(|messages| pulled(&messages, is_batch))
             }

@@ -218,7 +218,7 @@ fn whatever_the_service_does_and_whenever_a_generation_ends_each_row_is_a_row_on
         run(Setup { on_error: OnError::DeadLetter, ..super::hard(seed) }, async |rig| {
             let (refused, written): (Vec<i64>, Vec<i64>) = (0..400).partition(|n| n % 7 == 0);
             rig.world.state().refused.clone_from(&refused);
-            super::live_through(rig, seed, 400).await;
+            super::live_through(rig, seed, super::Service::new(seed, 400)).await;
             assert_eq!(rig.world.committed(), written, "seed {seed}");
             let mut expected: Vec<Letter> = refused.iter().map(|n| letter(&n.to_string(), Some(0))).collect();
             expected.sort();

@@ -22,7 +22,7 @@ use crate::{
         Acknowledged, Acknowledger, Lanes, LogReader, LogSource, OpenedLane, OpenedQueue, Polled, QueueFacts,
         QueueReader, QueueSource, Sink, Source, Start,
     },
-    connectors::{DeadLetterPlan, Plan, RowShape},
+    connectors::{DeadLetterPlan, Plan, PrimaryKey, RowShape},
     definition::{CheckpointDefinition, Digest, OnError, Rate, RestartDefinition},
     formats::{Decoded, Decoder},
     model::{
@@ -297,17 +297,20 @@ impl Acknowledger for Script {
     }
 }
 
-/// Numbers with commas between them, a row each.
+/// Numbers with commas between them, a row each. `null` is one too.
 struct Numbers;
 
 impl Decoder for Numbers {
     fn decode(&mut self, body: &[u8], rows: &mut RowsBuilder) -> Result<Decoded, String> {
         let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
-        let numbers: Vec<i64> =
-            text.split(',').map(|n| n.parse().map_err(|_| "not a number")).collect::<Result<_, _>>()?;
+        let number = |n: &str| (n != "null").then(|| n.parse().map_err(|_| "not a number")).transpose();
+        let numbers: Vec<Option<i64>> = text.split(',').map(number).collect::<Result<_, _>>()?;
         let column = rows.column_mut(0).ok_or("no column")?;
         for number in &numbers {
-            column.append(Scalar::Int64(*number)).map_err(|error| error.to_string())?;
+            match number {
+                Some(number) => column.append(Scalar::Int64(*number)).map_err(|error| error.to_string())?,
+                None => column.append_null(),
+            }
         }
         Ok(Decoded { rows: numbers.len() as u32, ..Decoded::default() })
     }
@@ -331,6 +334,8 @@ pub struct Setup {
     pub positions: bool,
     /// `restart.max`
     pub restarts: u32,
+    /// The number is the primary key, for so long.
+    pub window: Option<Duration>,
 }
 
 impl Default for Setup {
@@ -348,6 +353,7 @@ impl Default for Setup {
             rate: None,
             positions: false,
             restarts: 0,
+            window: None,
         }
     }
 }
@@ -393,6 +399,7 @@ impl Rig {
             shape: RowShape::new(schema.to_arrow()),
             schema: Arc::new(schema),
             metadata: Arc::new([]),
+            primary_key: setup.window.map(|window| PrimaryKey { columns: Arc::new([0]), window }),
             sink_identity: sink_identity(),
             sink: Arc::new(move |_| Ok(Box::new(Recording(Arc::clone(&sink))) as Box<dyn Sink>)),
             checkpoint: CheckpointDefinition {

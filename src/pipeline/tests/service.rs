@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::harness::delivery;
+use super::harness::with_body;
 use crate::{
     connector::Acknowledged,
     model::{Fault, FaultKind, Message, Receipt},
@@ -16,11 +16,18 @@ pub struct Service {
     /// Messages that have not been deleted.
     pub alive: Vec<i64>,
     visible: i64,
+    /// Bodies are the numbers of their messages modulo this.
+    bodies: i64,
 }
 
 impl Service {
     pub fn new(seed: u64, messages: i64) -> Self {
-        Self { random: fastrand::Rng::with_seed(seed), alive: (0..messages).collect(), visible: 0 }
+        Self::of_bodies(seed, messages, messages.max(1))
+    }
+
+    /// So many messages, with only so many different bodies.
+    pub fn of_bodies(seed: u64, messages: i64, bodies: i64) -> Self {
+        Self { random: fastrand::Rng::with_seed(seed), alive: (0..messages).collect(), visible: 0, bodies }
     }
 
     /// What one poll brings, and how long after it was decided.
@@ -29,7 +36,8 @@ impl Service {
         let messages = (0..most)
             .map(|_| {
                 self.visible += 1;
-                delivery(self.alive[self.random.usize(0..self.alive.len())], self.visible)
+                let message = self.alive[self.random.usize(0..self.alive.len())];
+                with_body(message, self.visible, &(message % self.bodies).to_string())
             })
             .collect();
         (messages, self.pause())
