@@ -1,5 +1,5 @@
-//! What a pipeline costs over the least that could do its job: MNS -> `blackhole` against a loop that receives and
-//! deletes, over the same client with the same batch and concurrency. The emulator, the loop and the supervisor are
+//! What a pipeline costs over the least that could do its job: MNS or CMQ -> `blackhole` against a loop that receives
+//! and deletes, over the same client with the same batch and concurrency. The emulator, the loop and the supervisor are
 //! processes of their own. The ratio of throughputs should be at least 0.85.
 //!
 //! The emulator has one processor and the consumer another, as a service on another machine would: else the two wait
@@ -13,7 +13,7 @@
 //! Last, what it costs to ask for dead letters when there are none: the pipeline with them against the pipeline without.
 //!
 //! `cargo bench --bench throughput`; another number of messages a run: `-- --messages 20000`; one
-//! row only: `-- --concurrency 4`, or `-- --letters` for the last one. Each run has a queue of
+//! row only: `-- --concurrency 4`, or `-- --letters` for the last one; CMQ only: `-- --cmq`. Each run has a queue of
 //! its own, which does not run dry: what counts is the time from the first delivery to the delete of the last message
 //! that is measured, so neither a start nor the wait for a last checkpoint is in it.
 
@@ -21,6 +21,8 @@
 
 #[path = "../tests/common/mod.rs"]
 mod processes;
+#[path = "throughput/protocol.rs"]
+mod protocol;
 
 use std::{
     fs,
@@ -28,12 +30,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use base64::{Engine, engine::general_purpose::STANDARD};
-use processes::{EmulatorProcess, KEY_ID, KEY_SECRET, Place, Process, until};
-use queuewarden::connectors::mns::{
-    client::{Client, Credentials},
-    wire::{Outgoing, QueueSettings},
-};
+use processes::{EmulatorProcess, Place, Process, until};
+use protocol::{Protocol, Reader, mns};
+use queuewarden::connectors::mns::wire::{Outgoing, QueueSettings};
 
 /// As the program has: else the loop would pay for another one.
 #[global_allocator]
@@ -59,7 +58,8 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let argument = |at: usize| arguments.get(at).map_or("", String::as_str);
     if argument(1) == BARE {
-        return bare(argument(2), argument(3), argument(4).parse().unwrap(), argument(5) == SIDE_BY_SIDE);
+        let side_by_side = argument(6) == SIDE_BY_SIDE;
+        return bare(Protocol::of(argument(2)), argument(3), argument(4), argument(5).parse().unwrap(), side_by_side);
     }
     // `cargo test --benches` runs this too, in a debug build and to no use.
     if !arguments.iter().any(|argument| argument == "--bench") {
@@ -77,17 +77,24 @@ fn main() {
         (0..100).map(|n| body(n).len()).min().unwrap(),
         (0..100).map(|n| body(n).len()).max().unwrap(),
     );
-    let emulator = EmulatorProcess::start(&[]);
+    let emulator = EmulatorProcess::start(&["--cmq", "127.0.0.1:0"]);
     pin(emulator.process.pid(), "0");
-    let letters_only = arguments.iter().any(|argument| argument == "--letters");
-    if letters_only || only.is_none() {
+    let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
+    let (letters_only, cmq_only) = (has("--letters"), has("--cmq"));
+    if letters_only || (only.is_none() && !cmq_only) {
         compare_letters(&emulator, messages);
     }
     if letters_only {
         return;
     }
-    for service in [Service { delay_ms: 0 }, Service { delay_ms: DELAY_MS }] {
-        for concurrency in CONCURRENCIES.into_iter().filter(|each| only.is_none_or(|only| only == *each as u64)) {
+    let (at_once, later) = (0, DELAY_MS);
+    let mns = [(Protocol::Mns, at_once), (Protocol::Mns, later)].map(|which| (which, &CONCURRENCIES[..]));
+    let cmq = [Protocol::CmqTcp, Protocol::CmqHttp]
+        .map(|protocol| [((protocol, at_once), &CONCURRENCIES[..1]), ((protocol, later), &CONCURRENCIES[1..2])]);
+    let all = mns.into_iter().filter(|_| !cmq_only).chain(cmq.into_iter().flatten());
+    for ((protocol, delay_ms), concurrencies) in all {
+        let service = Service { protocol, delay_ms };
+        for concurrency in concurrencies.iter().copied().filter(|each| only.is_none_or(|only| only == *each as u64)) {
             let ratio = compare(&emulator, service, concurrency, service.messages(messages, concurrency));
             println!("  goal: {TARGET} at least: {}", if ratio >= TARGET { "met" } else { "NOT met" });
         }
@@ -97,6 +104,7 @@ fn main() {
 /// How the emulator behaves.
 #[derive(Clone, Copy)]
 struct Service {
+    protocol: Protocol,
     delay_ms: u64,
 }
 
@@ -125,10 +133,11 @@ fn machine() {
 
 /// Alternates the two, each first in turn; answers the median of the ratios of the pairs.
 fn compare(emulator: &EmulatorProcess, service: Service, concurrency: usize, messages: u64) -> f64 {
-    println!("\nreceive.concurrency {concurrency}, answers after {} ms, {messages} messages", service.delay_ms);
+    let (name, delay) = (service.protocol.name(), service.delay_ms);
+    println!("\n{name}, receive.concurrency {concurrency}, answers after {delay} ms, {messages} messages");
     let (mut loops, mut pipelines) = (Vec::new(), Vec::new());
     for run in 0..RUNS {
-        let queue = |what: &str| format!("{what}-{}-{concurrency}-{run}", service.delay_ms);
+        let queue = |what: &str| format!("{what}-{name}-{delay}-{concurrency}-{run}");
         if run % 2 == 0 {
             loops.push(measure_loop(emulator, service, &queue("loop"), concurrency, messages));
             pipelines.push(measure_pipeline(emulator, service, &queue("pipeline"), concurrency, messages, ""));
@@ -162,7 +171,14 @@ fn compare_letters(emulator: &EmulatorProcess, messages: u64) {
         let mut measure = |letters: bool| {
             let (rest, results) = if letters { (LETTERS, &mut with) } else { ("", &mut without) };
             let queue = format!("letters-{letters}-{run}");
-            results.push(measure_pipeline(emulator, Service { delay_ms: 0 }, &queue, concurrency, messages, rest));
+            results.push(measure_pipeline(
+                emulator,
+                Service { protocol: Protocol::Mns, delay_ms: 0 },
+                &queue,
+                concurrency,
+                messages,
+                rest,
+            ));
         };
         let first = run % 2 == 0;
         measure(first);
@@ -197,10 +213,10 @@ fn measure_loop(
     concurrency: usize,
     messages: u64,
 ) -> Measured {
-    fill(emulator, queue, messages + MORE);
+    fill(emulator, service.protocol, queue, messages + MORE);
     service.order(emulator, queue);
     let child = Command::new(std::env::current_exe().unwrap())
-        .args([BARE, &emulator.endpoint, queue, &concurrency.to_string()])
+        .args([BARE, service.protocol.name(), service.protocol.endpoint(emulator), queue, &concurrency.to_string()])
         .args((service.delay_ms > 0).then_some(SIDE_BY_SIDE))
         .stdin(Stdio::null())
         .spawn()
@@ -221,10 +237,10 @@ fn measure_pipeline(
     messages: u64,
     rest: &str,
 ) -> Measured {
-    fill(emulator, queue, messages + MORE);
+    fill(emulator, service.protocol, queue, messages + MORE);
     service.order(emulator, queue);
     let mut place = Place::new();
-    place.define("bench", &(definition(&emulator.endpoint, queue, concurrency) + rest));
+    place.define("bench", &(definition(service.protocol, emulator, queue, concurrency) + rest));
     let mut supervisor = place.run();
     let measured = measure(emulator, queue, supervisor.process.pid(), messages);
     let status = supervisor.pipeline("bench").unwrap();
@@ -270,20 +286,9 @@ fn cpu_time(pid: u32) -> Duration {
     Duration::from_millis(10 * [11, 12].map(|at| fields[at].parse::<u64>().unwrap()).iter().sum::<u64>())
 }
 
-fn definition(endpoint: &str, queue: &str, concurrency: usize) -> String {
-    format!(
-        "source:
-  connector: mns
-  endpoint: {endpoint}
-  region: cn-hangzhou
-  queueName: {queue}
-  accessKeyId: ${{MNS_ACCESS_KEY_ID}}
-  accessKeySecret: ${{MNS_ACCESS_KEY_SECRET}}
-  format: json
-  batchSize: {BATCH}
-  receive.concurrency: {concurrency}
-  pollingWaitTime: 1s
-  schema:
+fn definition(protocol: Protocol, emulator: &EmulatorProcess, queue: &str, concurrency: usize) -> String {
+    protocol.source(protocol.endpoint(emulator), queue, BATCH, concurrency)
+        + "  schema:
     orderId: STRING
     customer: BIGINT
     createdAt: TIMESTAMP(3)
@@ -294,9 +299,8 @@ fn definition(endpoint: &str, queue: &str, concurrency: usize) -> String {
     note: STRING
 sink:
   connector: blackhole
-checkpoint: {{ interval: 1s }}
+checkpoint: { interval: 1s }
 "
-    )
 }
 
 /// What a shop may tell of an order: about 1 KiB of JSON, each field typed.
@@ -315,15 +319,10 @@ fn body(number: u64) -> String {
     .to_string()
 }
 
-fn client(endpoint: &str) -> Client {
-    let credentials =
-        Credentials { access_key_id: KEY_ID.into(), access_key_secret: KEY_SECRET.into(), security_token: None };
-    Client::new(endpoint, credentials).unwrap()
-}
-
 #[tokio::main(flavor = "current_thread")]
-async fn fill(emulator: &EmulatorProcess, queue: &str, count: u64) {
-    let client = client(&emulator.endpoint);
+async fn fill(emulator: &EmulatorProcess, protocol: Protocol, queue: &str, count: u64) {
+    // Queues of the emulator are the same whatever they are read as.
+    let client = mns(&emulator.endpoint);
     // Longer than any run.
     let settings = QueueSettings { visibility_seconds: Some(3600), ..QueueSettings::default() };
     client.create_queue(queue, &settings).await.unwrap();
@@ -332,7 +331,7 @@ async fn fill(emulator: &EmulatorProcess, queue: &str, count: u64) {
         let client = client.clone();
         async move {
             for batch in part.chunks(BATCH) {
-                let batch = batch.iter().map(|n| Outgoing { body: STANDARD.encode(body(*n)), ..Outgoing::default() });
+                let batch = batch.iter().map(|n| Outgoing { body: protocol.encode(&body(*n)), ..Outgoing::default() });
                 client.send(queue, &batch.collect::<Vec<_>>()).await.unwrap();
             }
         }
@@ -342,35 +341,30 @@ async fn fill(emulator: &EmulatorProcess, queue: &str, count: u64) {
 
 #[tokio::main(flavor = "current_thread")]
 async fn forget(emulator: &EmulatorProcess, queue: &str) {
-    client(&emulator.endpoint).delete_queue(queue).await.unwrap();
+    mns(&emulator.endpoint).delete_queue(queue).await.unwrap();
 }
 
 /// The least there can be: each task receives a batch and deletes it, until the process is killed; or leaves that to
 /// one of as many others. One thread, as a pipeline has.
 #[tokio::main(flavor = "current_thread")]
-async fn bare(endpoint: &str, queue: &str, concurrency: usize, side_by_side: bool) {
-    let client = client(endpoint);
+async fn bare(protocol: Protocol, endpoint: &str, queue: &str, concurrency: usize, side_by_side: bool) {
+    let reader = Reader::new(protocol, endpoint, queue);
     let (hand_over, batches) = tokio::sync::mpsc::channel::<Vec<String>>(64);
     let batches = tokio::sync::Mutex::new(batches);
-    let delete = async |handles: Vec<String>| {
-        let handles: Vec<&str> = handles.iter().map(String::as_str).collect();
-        assert!(client.delete(queue, &handles).await.unwrap().is_empty());
-    };
     let receivers = (0..concurrency).map(|_| async {
         loop {
-            let received = client.receive(queue, BATCH, 1).await.unwrap();
-            let handles: Vec<String> = received.messages.into_iter().filter_map(|message| message.handle).collect();
+            let handles = reader.receive(BATCH).await;
             match handles.is_empty() {
                 true => {}
                 false if side_by_side => hand_over.send(handles).await.unwrap(),
-                false => delete(handles).await,
+                false => reader.delete(&handles).await,
             }
         }
     });
     let deleters = (0..concurrency).map(|_| async {
         loop {
             let batch = batches.lock().await.recv().await;
-            delete(batch.unwrap()).await;
+            reader.delete(&batch.unwrap()).await;
         }
     });
     futures_util::future::join(futures_util::future::join_all(receivers), futures_util::future::join_all(deleters))

@@ -1,4 +1,4 @@
-//! `queuewarden demo`: an emulator, a producer and two pipelines in one process, talking over loopback TCP.
+//! `queuewarden demo`: an emulator, a producer and three pipelines in one process, talking over loopback TCP.
 
 use std::{
     ffi::OsString,
@@ -25,16 +25,19 @@ use crate::{
 };
 
 /// The definitions it runs: those of the repository's `pipelines/`.
-const DEFINITIONS: [(&str, &str); 2] = [
+const DEFINITIONS: [(&str, &str); 3] = [
+    ("cmq-copy.yaml", include_str!("../../pipelines/cmq-copy.yaml")),
     ("oss-created.yaml", include_str!("../../pipelines/oss-created.yaml")),
     ("orders.yaml", include_str!("../../pipelines/orders.yaml")),
 ];
-const QUEUES: [&str; 2] = ["oss-events", "orders"];
+const QUEUES: [&str; 4] = ["oss-events", "orders", "cmq-source", "cmq-sink"];
 const KEY_ID: &str = "demo";
 const KEY_SECRET: &str = "demo-secret";
 /// What the producer sends a second: enough to see, few enough to read.
 const EVENTS_A_SECOND: u64 = 20;
 const ORDERS_A_SECOND: u64 = 2;
+/// To CMQ, each twice: the second time its primary key is known.
+const NAMES_A_SECOND: u64 = 3;
 
 /// What `demo` takes.
 #[derive(clap::Args)]
@@ -45,6 +48,9 @@ pub struct Args {
     /// Where the emulator listens; port 0 takes a free one.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9871", value_parser = super::address)]
     mns: SocketAddr,
+    /// Where its CMQ listens, for HTTP and as a name server; port 0 takes a free one.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9873", value_parser = super::address)]
+    cmq: SocketAddr,
 }
 
 /// Runs until SIGINT or SIGTERM.
@@ -54,23 +60,26 @@ pub fn run(args: Args, signals: Signals) -> Exit {
         Ok(runtime) => runtime,
         Err(error) => return failed("the demo cannot start", &error),
     };
-    let emulator = match runtime.block_on(start_emulator(args.mns)) {
+    let emulator = match runtime.block_on(start_emulator(args.mns, args.cmq)) {
         Ok(emulator) => emulator,
-        Err(error) => return failed(&format!("the emulator cannot listen on {}", args.mns), &error),
+        Err(error) => return failed(&format!("the emulator cannot listen on {} and {}", args.mns, args.cmq), &error),
     };
-    let endpoint = emulator.endpoint();
+    let endpoints = Endpoints {
+        mns: emulator.endpoint(),
+        cmq: emulator.cmq_addr().map(|addr| format!("http://{addr}")).unwrap_or_default(),
+    };
     let folder = match tempfile::Builder::new().prefix("queuewarden-demo-").tempdir() {
         // Left in place: what the demo wrote is there to be looked at.
         Ok(folder) => folder.keep(),
         Err(error) => return failed("no temporary folder", &error),
     };
-    let config = match prepare(&folder, &endpoint, args.listen) {
+    let config = match prepare(&folder, &endpoints, args.listen) {
         Ok(config) => config,
         Err(error) => return failed("the demo cannot be prepared", &error),
     };
-    runtime.spawn(produce(endpoint.clone()));
+    runtime.spawn(produce(endpoints.mns.clone()));
     supervisor::block_on(run::serve(config, signals, move |address, handle| {
-        introduce(&folder, &endpoint, address);
+        introduce(&folder, &endpoints, address);
         runtime.spawn(async move {
             let _emulator = emulator;
             tell(handle).await;
@@ -85,24 +94,31 @@ fn failed(what: &str, error: &dyn std::error::Error) -> Exit {
     Exit::System
 }
 
-async fn start_emulator(mns: SocketAddr) -> io::Result<emulator::Emulator> {
-    let credentials = Some(emulator::AccessKey { id: KEY_ID.into(), secret: KEY_SECRET.into() });
-    let queues = QUEUES.map(str::to_owned).to_vec();
-    emulator::start(emulator::Config { mns, credentials, queues, ..emulator::Config::default() }).await
+/// Where the emulator's services are.
+struct Endpoints {
+    mns: String,
+    cmq: String,
 }
 
-fn prepare(folder: &Path, endpoint: &str, listen: SocketAddr) -> io::Result<run::Config> {
+async fn start_emulator(mns: SocketAddr, cmq: SocketAddr) -> io::Result<emulator::Emulator> {
+    let credentials = Some(emulator::AccessKey { id: KEY_ID.into(), secret: KEY_SECRET.into() });
+    let queues = QUEUES.map(str::to_owned).to_vec();
+    emulator::start(emulator::Config { mns, cmq: Some(cmq), credentials, queues, ..emulator::Config::default() }).await
+}
+
+fn prepare(folder: &Path, endpoints: &Endpoints, listen: SocketAddr) -> io::Result<run::Config> {
     let pipelines = folder.join("pipelines");
     fs::create_dir(&pipelines)?;
     for (name, text) in DEFINITIONS {
         fs::write(pipelines.join(name), text)?;
     }
-    let (out, endpoint) = (folder.join("out").into_os_string(), endpoint.to_owned());
+    let (out, mns, cmq) = (folder.join("out").into_os_string(), endpoints.mns.clone(), endpoints.cmq.clone());
     let environment = Environment::new(
         move |name| match name {
-            "MNS_ENDPOINT" => Some(OsString::from(&endpoint)),
-            "MNS_ACCESS_KEY_ID" => Some(KEY_ID.into()),
-            "MNS_ACCESS_KEY_SECRET" => Some(KEY_SECRET.into()),
+            "MNS_ENDPOINT" => Some(OsString::from(&mns)),
+            "CMQ_HOSTS" => Some(OsString::from(&cmq)),
+            "MNS_ACCESS_KEY_ID" | "CMQ_SECRET_ID" => Some(KEY_ID.into()),
+            "MNS_ACCESS_KEY_SECRET" | "CMQ_SECRET_KEY" => Some(KEY_SECRET.into()),
             "OUT" => Some(out.clone()),
             _ => None,
         },
@@ -125,12 +141,14 @@ fn prepare(folder: &Path, endpoint: &str, listen: SocketAddr) -> io::Result<run:
     })
 }
 
-fn introduce(folder: &Path, endpoint: &str, address: SocketAddr) {
+fn introduce(folder: &Path, Endpoints { mns, cmq }: &Endpoints, address: SocketAddr) {
     say(&format!(
         "queuewarden demo
-  emulator   {endpoint}  ({EVENTS_A_SECOND} OSS events and {ORDERS_A_SECOND} orders a second are sent to it)
+  emulator   MNS {mns}, CMQ {cmq}
+             ({EVENTS_A_SECOND} OSS events, {ORDERS_A_SECOND} orders and {NAMES_A_SECOND} names, each twice, are sent to it a second)
   pipelines  oss-created -> {out}
              orders -> this terminal
+             cmq-copy: from one queue of CMQ to another, each name once
   look at    http://{address}/api/pipelines
              http://{address}/metrics
   folder     {folder}  (left there when the demo ends)
@@ -189,6 +207,11 @@ async fn try_produce(endpoint: &str) -> Result<(), Fault> {
         }
         let orders: Vec<_> = (0..ORDERS_A_SECOND).map(|n| outgoing(&order(second * ORDERS_A_SECOND + n))).collect();
         client.send("orders", &orders).await?;
+        // The emulator's queues are the same for both services; what is sent to CMQ is not encoded.
+        let names =
+            (0..NAMES_A_SECOND).map(|n| name(second * NAMES_A_SECOND + n)).flat_map(|body| [body.clone(), body]);
+        let names: Vec<_> = names.map(|body| Outgoing { body, ..Outgoing::default() }).collect();
+        client.send("cmq-source", &names).await?;
     }
     Ok(())
 }
@@ -226,4 +249,8 @@ fn order(n: u64) -> serde_json::Value {
         "placed": Utc::now().format("%Y-%m-%d %H:%M:%S%.3f").to_string(),
         "items": [{"sku": format!("SKU-{}", n % 7), "quantity": 1 + n % 3}],
     })
+}
+
+fn name(n: u64) -> String {
+    json!({ "id": n, "name": format!("{} {n}", if n.is_multiple_of(2) { "Ada" } else { "Grace" }) }).to_string()
 }
