@@ -79,14 +79,16 @@ fn a_part_filled_batch_waits_as_long_as_it_may_and_a_drain_does_not_wait_for_it(
     assert_eq!(rig.take("to"), each_once(0..20));
 }
 
-/// Orders something of the queue that is written to: the pipeline tells of it, goes on by itself when it is over, and has
-/// sent every row once.
-fn disturbed_and_mended(transport: &'static str, switches: &str, kind: &str, words: &str) {
+/// Orders something of the queue that is written to, when so many rows have been: the pipeline tells of it, goes on by
+/// itself when it is over, and has sent every row once.
+fn disturbed_and_mended(transport: &'static str, before: u32, switches: &str, kind: &str, words: &str) {
     let mut rig = rig(transport, "  retry-times: 1\n  request-timeout: 1s\n", QUICKLY);
     let mut supervisor = rig.place.run();
     supervisor.wait_for_state("q", "running");
+    rig.send("from", 0..before);
+    holds(&rig, before.into());
     rig.emulator.order("to", switches);
-    rig.send("from", 0..100);
+    rig.send("from", before..100);
     in_trouble(&supervisor, kind, words);
     supervisor.wait_for_state("q", "degraded");
     rig.emulator.order("to", "delay-ms=0");
@@ -99,26 +101,26 @@ fn disturbed_and_mended(transport: &'static str, switches: &str, kind: &str, wor
 #[test]
 fn throttling_degrades_and_passes() {
     for transport in TRANSPORTS {
-        disturbed_and_mended(transport, "throttle=1", "throttled", "send: the service answers 4420");
+        disturbed_and_mended(transport, 10, "throttle=1", "throttled", "send: the service answers 4420");
     }
 }
 
 #[test]
 fn a_service_that_takes_nothing_degrades_and_passes() {
     for transport in TRANSPORTS {
-        disturbed_and_mended(transport, "error-on-send=1", "service", "send: the service answers 6000");
+        disturbed_and_mended(transport, 10, "error-on-send=1", "service", "send: the service answers 6000");
     }
 }
 
 #[test]
 fn a_connection_that_is_cut_before_anything_is_sent_degrades_and_passes() {
-    disturbed_and_mended("tcp", "cut-connection=1", "network", "closed the connection");
-    disturbed_and_mended("http", "cut-connection=1", "network", "the connection broke");
+    disturbed_and_mended("tcp", 10, "cut-connection=1", "network", "closed the connection");
+    disturbed_and_mended("http", 10, "cut-connection=1", "network", "the connection broke");
 }
 
 #[test]
 fn a_name_server_that_is_down_degrades_and_passes() {
-    disturbed_and_mended("tcp", "name-server-down=1", "network", "ask the name server");
+    disturbed_and_mended("tcp", 0, "name-server-down=1", "network", "ask the name server");
 }
 
 #[test]

@@ -89,9 +89,9 @@ fn an_address_that_is_down_is_passed_over() {
     let mut rig = Rig::new("tcp");
     rig.create_with_visibility("q", 30);
     rig.define_to_files("", QUICKLY);
+    rig.send("q", 0..100);
     rig.emulator.order("q", "dead-route=1&cut-connection=0.3");
     let mut supervisor = rig.place.run();
-    rig.send("q", 0..100);
     // Which address is tried first is chance.
     until(SOON, "the dead address was tried", || supervisor.log().contains("an address is passed over").then_some(()));
     rig.emulator.order("q", "dead-route=1");
