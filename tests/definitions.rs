@@ -36,6 +36,8 @@ fn environment() -> Environment {
         |name| match name {
             "MNS_ACCESS_KEY_ID" => Some("id".into()),
             "MNS_ACCESS_KEY_SECRET" => Some("T0PS3CRET".into()),
+            "CMQ_SECRET_ID" => Some("AKIDid".into()),
+            "CMQ_SECRET_KEY" => Some("T0PS3CRET".into()),
             "ROCKETMQ_ACCESS_KEY" => Some("id".into()),
             "ROCKETMQ_SECRET_KEY" => Some("T0PS3CRET".into()),
             _ => None,

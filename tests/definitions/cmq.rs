@@ -169,7 +169,10 @@ fn what_is_wrong_is_told_at_its_place() {
                field an error, the other ignores errors",
             ],
         ),
-        (source(&["format: csv", "csv.quote-character: \"'\"", "csv.disable-quote-character: true"]), &["CHECK"]),
+        (
+            source(&["format: csv", "csv.quote-character: \"'\"", "csv.disable-quote-character: true"]),
+            &["9:24: error: csv.quote-character cannot be given while csv.disable-quote-character is true"],
+        ),
         (
             source(&["format: csv", "csv.field-delimiter: \"\\n\""]),
             &["9:24: error: csv.field-delimiter cannot be a line end"],
