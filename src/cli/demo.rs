@@ -31,7 +31,8 @@ const DEFINITIONS: [(&str, &str); 3] = [
     ("orders.yaml", include_str!("../../pipelines/orders.yaml")),
 ];
 const QUEUES: [&str; 4] = ["oss-events", "orders", "cmq-source", "cmq-sink"];
-const KEY_ID: &str = "demo";
+/// As the ids of CMQ begin.
+const KEY_ID: &str = "AKIDdemo";
 const KEY_SECRET: &str = "demo-secret";
 /// What the producer sends a second: enough to see, few enough to read.
 const EVENTS_A_SECOND: u64 = 20;

@@ -24,7 +24,7 @@ pub(super) fn read_primary_key(
     let Some(window) = tables.key_window else { return Vec::new() };
     let Some(entry) = section.get(PRIMARY_KEY) else {
         if let Some(given) = section.get(window.name) {
-            let message = format!("`{}` has no effect without `{PRIMARY_KEY}`", window.name);
+            let message = format!("`{}` needs `{PRIMARY_KEY}`, and has no effect without it", window.name);
             report.push(Diagnostic::warning(message).at(given.key.span));
         }
         return Vec::new();
@@ -213,7 +213,7 @@ mod tests {
     fn a_window_without_a_key_is_warned_of() {
         let loaded = keyed("  alive: 5min");
         assert!(loaded.definition.is_some());
-        let expected = "p.yaml:5:3: warning: `alive` has no effect without `primaryKey`\n";
+        let expected = "p.yaml:5:3: warning: `alive` needs `primaryKey`, and has no effect without it\n";
         assert_eq!(told(&loaded), expected);
         assert_eq!(told(&keyed("  alive: 5min\n  primaryKey: id")), "");
     }

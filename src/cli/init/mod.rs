@@ -176,7 +176,8 @@ mod tests {
 
     /// What is wrong with a definition once every variable is set, warnings too; empty: nothing.
     fn wrong(text: &str) -> String {
-        let environment = Environment::new(|_| Some("value".into()), None);
+        // As the id of a key of CMQ begins.
+        let environment = Environment::new(|_| Some("AKIDvalue".into()), None);
         let mut loaded = load_text(Path::new("begin.yaml"), text, &REGISTRY, &environment);
         if let Some(Err(diagnostic)) = loaded.definition.as_ref().map(resolve) {
             loaded.add([*diagnostic]);

@@ -31,6 +31,10 @@ const ALWAYS_TAKEN: usize = 1024;
 /// The pause before a send is tried again: as in the sinks of RocketMQ.
 const RETRY_SLEEP: Duration = Duration::from_millis(200);
 
+/// How long a send is tried again before its fault is told, however many retries are left: whoever waits takes what says
+/// nothing for longer for a hang. It is tried again all the same.
+const LONGEST: Duration = Duration::from_secs(15);
+
 /// Takes bodies, all of them or none.
 #[async_trait]
 pub trait Target: std::fmt::Debug + Send + Sync {
@@ -276,10 +280,10 @@ fn size(batch: &[Outgoing]) -> usize {
 /// Sends until it works, or the retries are used up.
 async fn send(target: &dyn Target, batch: Batch, retries: u32) -> Answered {
     let bodies: Vec<Bytes> = batch.iter().map(|message| message.body.clone()).collect();
-    let mut left = retries;
+    let (mut left, begun) = (retries, Instant::now());
     loop {
         match target.send(&bodies).await {
-            Err(fault) if fault.mend == Mend::Retry && left > 0 => left -= 1,
+            Err(fault) if fault.mend == Mend::Retry && left > 0 && begun.elapsed() < LONGEST => left -= 1,
             result => return Answered { batch, result },
         }
         tokio::time::sleep(RETRY_SLEEP).await;
