@@ -92,7 +92,10 @@ fn the_samples_of_the_flink_connectors_page_are_valid_key_by_key() {
 #[test]
 fn a_primary_key_is_for_the_source_and_a_window_without_one_is_told() {
     let window = told(&source(&["format: json", "key-alive-timeout: 5min"]));
-    assert!(window[0].contains("warning: `key-alive-timeout` needs `primaryKey`, and has no effect without it"), "{window:?}");
+    assert!(
+        window[0].contains("warning: `key-alive-timeout` needs `primaryKey`, and has no effect without it"),
+        "{window:?}"
+    );
     let of_sink = told(&sink(&["format: json", "primaryKey: id"]));
     assert!(of_sink[0].contains("only for a source that drops rows by it: `cmq`"), "{of_sink:?}");
     assert_eq!(resolve(&load(&source(&["format: json"])).definition.unwrap()).unwrap().primary_key, None);
