@@ -87,7 +87,7 @@ pub static RECEIVE_CONCURRENCY: OptionSpec = OptionSpec::new(
 pub static RETRY_TIMES: OptionSpec = OptionSpec::new(
     "retry-times",
     OptionKind::Integer { min: 0, max: i32::MAX as i64 },
-    "How often a failed send is tried again before it counts as failed; that is told, and the send goes on. Of a sink.",
+    "How often a failed send is tried again before it counts as failed, within 15 seconds; that is told, and the send goes on. Of a sink.",
 )
 .default("3");
 /// How long a batch is filled.

@@ -1,6 +1,6 @@
 //! What the options say that a table of options cannot check by itself, for source and sink alike.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use url::Url;
 
@@ -70,6 +70,14 @@ fn refused(endpoint: &Endpoint, spec: &OptionSpec, message: String) -> Diagnosti
     Diagnostic::error(message).at(endpoint.at(At::Option(spec)))
 }
 
+/// What is told back of a URL: a user and a password are not.
+fn without_user(url: &str) -> Cow<'_, str> {
+    match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1))) {
+        Some((scheme, rest)) => format!("{scheme}://...@{rest}").into(),
+        None => url.into(),
+    }
+}
+
 fn hosts(endpoint: &Endpoint, transport: Transport) -> Result<Vec<Url>, Box<Diagnostic>> {
     const EXPECTED: &str = "`http://` or `https://` URLs without a user, password or query, separated by `;`";
     let text = endpoint.options.text(&HOSTS);
@@ -78,8 +86,8 @@ fn hosts(endpoint: &Endpoint, transport: Transport) -> Result<Vec<Url>, Box<Diag
         let Some(url) = host(part) else {
             let message = match part.is_empty() {
                 true => "a part of `hosts` is empty".to_owned(),
-                false if part == text => format!("`hosts` is `{part}`"),
-                false => format!("`hosts` holds `{part}`"),
+                false if part == text => format!("`hosts` is `{}`", without_user(part)),
+                false => format!("`hosts` holds `{}`", without_user(part)),
             };
             // Most often just the scheme is missing.
             let nearest = format!("http://{part}");

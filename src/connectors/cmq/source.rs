@@ -59,7 +59,10 @@ impl QueueSource for CmqSource {
         let client = Client::new(&self.client)?;
         let attributes = match client.attributes().await {
             Ok(attributes) => attributes.unwrap_or_default(),
-            Err(fault) if is_about_the_request(&fault) => QueueAttributes::default(),
+            Err(fault) if is_about_the_request(&fault) => {
+                tracing::warn!(error = %fault, "the queue's visibility timeout and retention are not known");
+                QueueAttributes::default()
+            }
             Err(fault) => return Err(fault),
         };
         let facts = facts(&attributes);

@@ -64,7 +64,7 @@ pub static ENCODING: OptionSpec = OptionSpec::new(
 pub static RETRY_TIMES: OptionSpec = OptionSpec::new(
     "retryTimes",
     OptionKind::Integer { min: 0, max: i32::MAX as i64 },
-    "How often a failed send is tried again.",
+    "How often a failed send is tried again before it counts as failed, within 15 seconds; that is told, and the send goes on.",
 )
 .default("10");
 /// The pause before a retry.

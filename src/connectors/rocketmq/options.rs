@@ -248,7 +248,7 @@ pub static DELIVERY_GUARANTEE: OptionSpec = OptionSpec::new(
 pub static SEND_RETRIES: OptionSpec = OptionSpec::new(
     "rocketmq.sink.send.retry.times",
     OptionKind::Integer { min: 0, max: i32::MAX as i64 },
-    "How often a failed send is tried again.",
+    "How often a failed send is tried again before it counts as failed, within 15 seconds; that is told, and the send goes on.",
 )
 .default("3");
 /// The timeout of a send.

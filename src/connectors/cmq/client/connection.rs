@@ -138,7 +138,12 @@ impl Connection {
         };
         match timeout(patience, answered).await {
             Ok(Some(answer)) => Ok(answer),
-            Ok(None) => Err(self.shared.why_broken()),
+            Ok(None) => {
+                let why = self.shared.why_broken();
+                // Its task may have ended without a word.
+                self.close(why.clone());
+                Err(why)
+            }
             Err(_) => {
                 let fault =
                     Fault::retry(FaultKind::Timeout, format!("no answer from {} within {patience:?}", self.address()));

@@ -5,6 +5,9 @@ use crate::{
     model::{Fault, FaultKind, Mend},
 };
 
+/// Refusals that no other key or signature of the account would change.
+const OF_THE_ACCOUNT: [i32; 4] = [4300, 10_040, 10_440, 10_461];
+
 /// The fault of an answer. One that is none of its operation's kinds of success is a fault of the service. `request`: the
 /// service's id of it, if it told one.
 pub(super) fn fault_of_answer(operation: &'static str, code: i32, message: &str, request: &str) -> Fault {
@@ -20,6 +23,9 @@ pub(super) fn fault_of_answer(operation: &'static str, code: i32, message: &str,
     let words = if message.is_empty() { String::new() } else { format!(": {message}") };
     let request = if request.is_empty() { String::new() } else { format!(" (request {request})") };
     let hint = match kind {
+        FaultKind::Credentials if OF_THE_ACCOUNT.contains(&code) => {
+            "; check the account: what it owes, and what this key may do"
+        }
         FaultKind::Credentials => "; check secret-id, secret-key and sign-method",
         FaultKind::Missing => "; check queue, and that hosts is of its region",
         _ => "",

@@ -90,7 +90,7 @@ impl HttpClient {
                     code: failure.code,
                     message: failure.message,
                 });
-                super::named(failures.collect(), OPERATION)
+                super::named(handles, failures.collect(), OPERATION, read.status.code, &read.status.message)
             }
             _ => Err(read.fault(OPERATION)),
         }
@@ -129,6 +129,8 @@ impl HttpClient {
                 let status = parsed(operation, &body)?;
                 Ok(Read { status, body })
             }
+            // Of a proxy: the service says it inside of an answer.
+            StatusCode::PAYLOAD_TOO_LARGE => Err(Fault::never(FaultKind::Poison, format!("{operation}: {status}"))),
             StatusCode::TOO_MANY_REQUESTS => Err(Fault::retry(FaultKind::Throttled, format!("{operation}: {status}"))),
             _ => Err(Fault::retry(FaultKind::Service, format!("{operation}: {status} instead of an answer"))),
         }

@@ -21,7 +21,7 @@ use bytes::Bytes;
 
 pub use self::options::{ClientOptions, Credentials, Transport};
 use self::{http::HttpClient, tcp::TcpClient};
-use super::wire::json::QueueAttributes;
+use super::wire::{codes, json::QueueAttributes};
 use crate::model::{Fault, FaultKind};
 
 /// A message that was received. Times are milliseconds since the epoch by the service's clock, which tells whole
@@ -129,11 +129,22 @@ fn all_failed(handles: &[&str], code: i32, message: &str) -> Vec<DeleteFailure> 
     handles.iter().map(failure).collect()
 }
 
-/// The failures of an answer that says there are some.
-fn named(failures: Vec<DeleteFailure>, operation: &str) -> Result<Vec<DeleteFailure>, Fault> {
+/// The failures of an answer that says there are some. Where it says that all failed, those that it does not name did too.
+fn named(
+    handles: &[&str],
+    mut failures: Vec<DeleteFailure>,
+    operation: &str,
+    code: i32,
+    message: &str,
+) -> Result<Vec<DeleteFailure>, Fault> {
     if failures.is_empty() {
         let message = format!("{operation}: some or all failed, and the answer does not say which");
         return Err(Fault::retry(FaultKind::Service, message));
+    }
+    if codes::ALL_DELETES_FAILED.contains(&code) {
+        let is_named = |handle: &&&str| failures.iter().any(|failure| failure.handle == **handle);
+        let left: Vec<&str> = handles.iter().filter(|handle| !is_named(handle)).copied().collect();
+        failures.extend(all_failed(&left, code, message));
     }
     Ok(failures)
 }

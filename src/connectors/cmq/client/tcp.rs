@@ -5,7 +5,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -43,6 +43,8 @@ struct Current {
     connection: Option<Arc<Connection>>,
     /// As last told.
     route: Vec<String>,
+    /// When connecting failed last, and why.
+    failed: Option<(Instant, Fault)>,
 }
 
 impl TcpClient {
@@ -93,7 +95,7 @@ impl TcpClient {
         match answer.class() {
             Class::Done => Ok(failures.collect()),
             Class::InvalidHandle => Ok(super::all_failed(handles, answer.code(), answer.words())),
-            Class::DeletesFailed => super::named(failures.collect(), OPERATION),
+            Class::DeletesFailed => super::named(handles, failures.collect(), OPERATION, answer.code(), answer.words()),
             _ => Err(answer.fault(OPERATION)),
         }
     }
@@ -118,12 +120,23 @@ impl TcpClient {
         Ok(answer)
     }
 
-    /// The connection, or a new one if it is broken. Whoever comes meanwhile waits for it.
+    /// The connection, or a new one if it is broken. Whoever comes meanwhile waits for it, and has its fault if it fails:
+    /// each in turn would take a multiple of its time, which is no trouble any more but a hang.
     async fn connection(&self) -> Result<Arc<Connection>, Fault> {
+        let wanted = Instant::now();
         let mut current = self.current.lock().await;
         if let Some(connection) = current.connection.as_ref().filter(|connection| connection.is_open()) {
             return Ok(Arc::clone(connection));
         }
+        if let Some((_, fault)) = current.failed.as_ref().filter(|(failed, _)| *failed >= wanted) {
+            return Err(fault.clone());
+        }
+        let connected = self.reconnect(&mut current).await;
+        current.failed = connected.as_ref().err().map(|fault| (Instant::now(), fault.clone()));
+        connected
+    }
+
+    async fn reconnect(&self, current: &mut Current) -> Result<Arc<Connection>, Fault> {
         let left = current.connection.take().map(|connection| connection.address().to_owned());
         match self.name_servers.route(&self.queue).await {
             Ok(route) => current.route = route,

@@ -342,3 +342,15 @@ async fn deletes_over_http_tell_which_of_them_failed() {
     assert_eq!(client.delete(&["a", "b"]).await.unwrap(), []);
     assert!(client.delete(&["a", "b"]).await.is_err());
 }
+
+#[test]
+fn where_every_delete_failed_those_that_the_answer_does_not_name_failed_too() {
+    let named = |code| {
+        let failure = super::DeleteFailure { handle: "b".to_owned(), code: 4430, message: String::new() };
+        let failures = super::named(&["a", "b"], vec![failure], "delete", code, "all").unwrap();
+        failures.into_iter().map(|failure| (failure.handle, failure.code)).collect::<Vec<_>>()
+    };
+    assert_eq!(named(6010), [("b".to_owned(), 4430)]);
+    assert_eq!(named(6020), [("b".to_owned(), 4430), ("a".to_owned(), 6020)]);
+    assert_eq!(named(10_290).len(), 2);
+}

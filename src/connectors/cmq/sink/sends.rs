@@ -28,6 +28,8 @@ const UNDER_WAY: usize = 8;
 pub const BATCH_BYTES: usize = 64 << 10;
 /// No queue refuses a message that is not larger: 1024 is the least that an owner may set as a queue's limit.
 const ALWAYS_TAKEN: usize = 1024;
+/// Whether a larger one is taken depends on how long it is as a form, where a byte may be three, so none says it of another.
+const SURELY_TAKEN: usize = (1 << 20) / 3;
 /// The pause before a send is tried again: as in the sinks of RocketMQ.
 const RETRY_SLEEP: Duration = Duration::from_millis(200);
 
@@ -126,7 +128,7 @@ impl Sends {
     /// Takes the messages of a new write, which is open from now on.
     pub fn begin_write(&mut self, write: u64, messages: Vec<Outgoing>) {
         self.open = Some(write);
-        let large = messages.iter().filter(|message| message.body.len() > self.taken);
+        let large = messages.iter().filter(|message| message.body.len() > self.taken.min(SURELY_TAKEN));
         self.unsure.extend(large.map(|message| message.row));
         let (mut last, until) = self.unfilled();
         let mut bytes = size(&last);
@@ -196,8 +198,14 @@ impl Sends {
             self.push(batch);
         }
         loop {
+            // All that is answered by now: after an outage each would cost a pause of its own otherwise.
+            let mut failed: Option<Fault> = None;
             while let Some(answered) = self.under_way.try_join_next() {
-                self.answered(answered)?;
+                let fault = self.answered(answered).err();
+                failed = failed.filter(|first| first.mend != Mend::Retry || fault.is_none()).or(fault);
+            }
+            if let Some(fault) = failed {
+                return Err(fault);
             }
             self.begin();
             let done = match until {
@@ -207,8 +215,14 @@ impl Sends {
             if done && self.waiting.is_empty() {
                 return Ok(());
             }
-            if let Some(answered) = self.under_way.join_next().await {
-                self.answered(answered)?;
+            // What takes longer is trouble that can be seen, and no hang. It stays under way.
+            match tokio::time::timeout(LONGEST, self.under_way.join_next()).await {
+                Ok(Some(answered)) => self.answered(answered)?,
+                Ok(None) => {}
+                Err(_) => {
+                    let text = format!("send: no answer within {LONGEST:?}, of {} that wait", self.under_way.len());
+                    return Err(Fault::retry(FaultKind::Timeout, text));
+                }
             }
         }
     }

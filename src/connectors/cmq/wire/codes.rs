@@ -34,6 +34,8 @@ pub const SERVICE_FAILED: i32 = 6000;
 pub const PARTLY_DELETED: i32 = 6010;
 /// A batch delete failed wholly; the failures are listed.
 pub const NOTHING_DELETED: i32 = 6020;
+/// The same, by either family of codes.
+pub const ALL_DELETES_FAILED: [i32; 2] = [NOTHING_DELETED, 10_290];
 /// Too many messages are unacknowledged or delayed.
 pub const TOO_MANY_IN_FLIGHT: i32 = 6070;
 /// The queue has nothing to deliver.

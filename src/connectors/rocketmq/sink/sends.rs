@@ -132,8 +132,14 @@ impl Sends {
     /// next call goes on with it.
     pub async fn settle(&mut self, until: Until) -> Result<(), Fault> {
         loop {
+            // All that is answered by now: after an outage each would cost a pause of its own otherwise.
+            let mut failed: Option<Fault> = None;
             while let Some(answered) = self.under_way.try_join_next() {
-                self.answered(answered)?;
+                let fault = self.answered(answered).err();
+                failed = failed.filter(|first| first.mend != Mend::Retry || fault.is_none()).or(fault);
+            }
+            if let Some(fault) = failed {
+                return Err(fault);
             }
             self.begin()?;
             let done = match until {
@@ -143,8 +149,14 @@ impl Sends {
             if done && self.waiting.is_empty() {
                 return Ok(());
             }
-            if let Some(answered) = self.under_way.join_next().await {
-                self.answered(answered)?;
+            // What takes longer is trouble that can be seen, and no hang. It stays under way.
+            match tokio::time::timeout(LONGEST, self.under_way.join_next()).await {
+                Ok(Some(answered)) => self.answered(answered)?,
+                Ok(None) => {}
+                Err(_) => {
+                    let text = format!("send: no answer within {LONGEST:?}, of {} that wait", self.under_way.len());
+                    return Err(Fault::retry(FaultKind::Timeout, text));
+                }
             }
         }
     }
