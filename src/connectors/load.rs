@@ -58,6 +58,7 @@ fn read(
                 .map(|first| self::taken(claim, definition, definition.sink.at(At::Option(&filesystem::PATH)), first)),
         );
     }
+    taken.extend(fed_back(definition, &plan));
     if let Some((endpoint, folder)) = letters_folder(definition, &plan) {
         let claim = Claim::Folder(folder);
         let place = endpoint.at(At::Option(&filesystem::PATH));
@@ -90,6 +91,37 @@ fn claims(definition: &PipelineDefinition, plan: &Plan) -> Vec<Claim> {
         claims.push(Claim::Folder(real_path(Path::new(&plan.sink_identity.target))));
     }
     claims
+}
+
+/// A sink that writes to what the pipeline reads: each row would come back as a message, for ever.
+fn fed_back(definition: &PipelineDefinition, plan: &Plan) -> Option<Diagnostic> {
+    let source = &definition.source;
+    let read: Vec<String> = if source.connector == cmq::TABLE.name {
+        vec![plan.source_identity.0.strip_prefix("cmq ")?.to_owned()]
+    } else if rocketmq::is(source) {
+        let options = rocketmq::SourceOptions::read(source).ok()?;
+        // With a filter what is written may be what is not read.
+        if options.filter != rocketmq::client::Filter::All { Vec::new() } else { options.names_of_topics() }
+    } else {
+        return None;
+    };
+    let letters = definition.dead_letter.as_ref().zip(plan.dead_letter.as_ref().map(|letters| &letters.identity));
+    let mut sinks = [Some((&definition.sink, &plan.sink_identity)), letters].into_iter().flatten();
+    let (endpoint, _) = sinks.find(|(endpoint, identity)| {
+        let same_service = match rocketmq::is(source) {
+            true => rocketmq::is(endpoint),
+            false => endpoint.connector == source.connector,
+        };
+        same_service && read.contains(&identity.target)
+    })?;
+    let (what, option) = match rocketmq::is(source) {
+        true if endpoint.connector == rocketmq::mq::TABLES.name => ("topic", &rocketmq::mq::TOPIC),
+        true => ("topic", &rocketmq::options::SINK_TOPIC),
+        false => ("queue", &cmq::QUEUE),
+    };
+    let message = format!("what is written here goes to the {what} that the pipeline reads");
+    let diagnostic = Diagnostic::error(message).at(endpoint.at(At::Option(option)));
+    Some(diagnostic.help("each row would come back as a message, without end"))
 }
 
 /// The folder that dead letters go to, if they go to files.

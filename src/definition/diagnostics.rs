@@ -284,6 +284,9 @@ impl Report {
             let inside = range.start.max(start) - start..range.end.saturating_sub(start).min(line.len());
             visible.get_mut(inside).unwrap_or_default().fill(true);
         }
+        for user in users_of_urls(line) {
+            visible.get_mut(user).unwrap_or_default().fill(false);
+        }
         let mut masked = String::with_capacity(line.len());
         let (mut from, mut to) = (None, None);
         for (at, c) in line.char_indices() {
@@ -311,6 +314,16 @@ impl Report {
         let to = to.unwrap_or(masked.len()).max(from);
         (masked, from..to)
     }
+}
+
+/// What stands before the `@` of URLs: a user, and often a password.
+fn users_of_urls(line: &str) -> impl Iterator<Item = Range<usize>> {
+    line.match_indices("://").filter_map(|(at, colon)| {
+        let start = at + colon.len();
+        let rest = line.get(start..)?;
+        let end = rest.find(|c: char| c.is_whitespace() || "/;,\"'".contains(c)).unwrap_or(rest.len());
+        Some(start..start + rest.get(..end)?.rfind('@')?)
+    })
 }
 
 /// Without the text, which may hold secrets.

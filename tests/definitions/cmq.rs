@@ -85,8 +85,9 @@ fn the_samples_of_the_flink_connectors_page_are_valid_key_by_key() {
     );
     // The page lists the options of both sides as one.
     let all = [&json[..], &common, &reads, &writes[1..]].concat();
-    assert_eq!(told(&source(&[&all[..], &key].concat())), [""; 0]);
-    assert_eq!(told(&sink(&all)), [""; 0]);
+    let told = [told(&source(&[&all[..], &key].concat())), told(&sink(&all))].concat();
+    assert_eq!(told.len(), 4, "{told:?}");
+    assert!(told.iter().all(|told| told.contains("warning: ") && told.contains(" has no effect on a s")), "{told:?}");
 }
 
 #[test]
@@ -102,6 +103,31 @@ fn a_primary_key_is_for_the_source_and_a_window_without_one_is_told() {
 }
 
 #[test]
+fn options_of_the_other_side_are_taken_and_said_to_have_no_effect() {
+    golden(&[
+        (source(&["format: json", "retry-times: 2"]), &["9:16: warning: `retry-times` has no effect on a source"]),
+        (
+            sink(&["format: json", "receive.concurrency: 2"]),
+            &["8:24: warning: `receive.concurrency` has no effect on a sink"],
+        ),
+    ]);
+}
+
+#[test]
+fn a_key_that_no_request_could_carry_is_refused() {
+    let with = |key: &str| source(&["format: json"]).replace("${MNS_ACCESS_KEY_SECRET}", key);
+    let told: &[&str] = &["6:15: error: the value of `secret-key` cannot be used; expected a text without line ends"];
+    golden(&[(with("' '"), told), (with("\"a\\nb\""), told)]);
+}
+
+#[test]
+fn the_user_of_a_url_is_shown_nowhere() {
+    let text = source(&["format: json"]).replace("http://127.0.0.1:1", "http://me:PASSWORD@a");
+    let shown = load(&text).report.render(queuewarden::definition::Style::Plain);
+    assert!(shown.contains("http://***:***@a") && !shown.contains("PASSWORD") && !shown.contains("me:"), "{shown}");
+}
+
+#[test]
 fn hosts_are_urls_of_name_servers_or_one_endpoint() {
     let hosts = |hosts: &str, more: &[&str]| {
         source(&[&["format: json"], more].concat()).replace("http://127.0.0.1:1", &format!("'{hosts}'"))
@@ -113,6 +139,7 @@ fn hosts_are_urls_of_name_servers_or_one_endpoint() {
         (hosts("a:80", &[]), &[&format!("3:10: error: `hosts` is `a:80`; {expected}; did you mean `http://a:80`?")]),
         (hosts("ftp://a", &[]), &[&format!("3:10: error: `hosts` is `ftp://a`; {expected}")]),
         (hosts("http://a;http://u:p@b", &[]), &[&format!("3:10: error: `hosts` holds `http://...@b`; {expected}")]),
+        (hosts("http://a,http://b", &[]), &[&format!("3:10: error: `hosts` is `http://a,http://b`; {expected}")]),
         (hosts("http://a;", &[]), &[&format!("3:10: error: a part of `hosts` is empty; {expected}")]),
         (hosts("http://a;http://A/", &[]), &["3:10: error: `hosts` holds `http://A/` twice; name each once"]),
         (

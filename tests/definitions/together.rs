@@ -151,3 +151,37 @@ fn rows_that_are_made_up_are_not_taken_from_anyone() {
     let loaded = load(dir.path(), &["a", "b"].map(one));
     assert!(loaded.iter().all(|one| one.plan.is_some()), "{:?}", told(&loaded, dir.path()));
 }
+
+#[test]
+fn nothing_is_written_to_what_the_pipeline_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path();
+    let cmq = |queue: &str| {
+        format!(
+            "  connector: cmq\n  hosts: http://127.0.0.1:1\n  secret-id: AKID1\n  secret-key: s\n  format: json\n  queue: {queue}\n"
+        )
+    };
+    let rocketmq = |lines: &str| format!("  connector: rocketmq5\n  rocketmq.client.endpoints: b:1;a:1\n{lines}");
+    let read = rocketmq("  rocketmq.source.topic: s;t\n  rocketmq.source.group: g\n");
+    let written = rocketmq("  rocketmq.sink.topic: t\n").replace("b:1;a:1", "a:1;b:1");
+    let schema = "  schema: { id: INT }\n";
+    let blackhole = "sink: { connector: blackhole }\non_error: dead_letter\n";
+    let texts = [
+        format!("source:\n{}{schema}sink:\n{}", cmq("q"), cmq("Q")),
+        format!("source:\n{}{schema}{blackhole}dead_letter:\n{}", cmq("q"), cmq("q")),
+        format!("source:\n{read}{schema}sink:\n{written}"),
+        // What is written may have another tag.
+        format!("source:\n{read}  rocketmq.source.filter.tag: x\n{schema}sink:\n{written}")
+            .replace("group: g", "group: h"),
+    ];
+    let help = "each row would come back as a message, without end";
+    assert_eq!(
+        told(&load(folder, &texts), folder),
+        [
+            format!("a.yaml:15:10: error: what is written here goes to the queue that the pipeline reads; {help}\n"),
+            format!("b.yaml:17:10: error: what is written here goes to the queue that the pipeline reads; {help}\n"),
+            format!("c.yaml:10:24: error: what is written here goes to the topic that the pipeline reads; {help}\n"),
+            String::new(),
+        ]
+    );
+}

@@ -241,7 +241,9 @@ mod tests {
                     with[other] = format!("  {}", &lines[other][4..]);
                     told = wrong(&with.join("\n"));
                 }
-                assert_eq!(told, "", "{asked}: {line}");
+                // One table may be for both sides, as on the page of the Flink connector.
+                let is_of_the_other_side = told.contains(": warning: ") && told.contains(" has no effect on a s");
+                assert!(told.is_empty() || is_of_the_other_side, "{asked}: {line}: {told}");
             }
         }
     }

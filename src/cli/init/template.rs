@@ -90,16 +90,16 @@ fn schema(source: End, sink: End, text: &mut String) {
     let is_raw = |end: End| end.format.is_some_and(|format| format.name == "raw");
     let columns = if is_raw(source) || is_raw(sink) { &["body: STRING"][..] } else { &["id: BIGINT", "name: STRING"] };
     columns.iter().for_each(|column| push(text, format_args!("    {column}\n")));
+    for key @ MetadataKey { name, nullable, doc, .. } in source.tables.metadata {
+        let null = if *nullable { "" } else { " NOT NULL" };
+        let declared = scalar(&format!("{}{null} METADATA", key.logical()));
+        push(text, format_args!("    # {}\n    # {name}: {declared}\n", first_sentence(doc)));
+    }
     if let (Some(window), Some((column, _))) =
         (source.tables.key_window, columns.first().and_then(|c| c.split_once(':')))
     {
         push(text, format_args!("  # Rows whose key was first seen within `{}` are dropped\n", window.name));
         push(text, format_args!("  # primaryKey: {column}\n"));
-    }
-    for key @ MetadataKey { name, nullable, doc, .. } in source.tables.metadata {
-        let null = if *nullable { "" } else { " NOT NULL" };
-        let declared = scalar(&format!("{}{null} METADATA", key.logical()));
-        push(text, format_args!("    # {}\n    # {name}: {declared}\n", first_sentence(doc)));
     }
 }
 

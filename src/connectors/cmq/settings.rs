@@ -6,7 +6,10 @@ use url::Url;
 
 use super::{
     client::{ClientOptions, Credentials, Transport},
-    options::{HOSTS, POLLING_WAIT_TIMEOUT, QUEUE, REQUEST_TIMEOUT, SECRET_ID, SECRET_KEY, SIGN_METHOD, TRANSPORT},
+    options::{
+        HOSTS, KEY_ALIVE_TIMEOUT, MAX_BLOCK_TIMEOUT, POLLING_WAIT_TIMEOUT, QUEUE, RECEIVE_CONCURRENCY, REQUEST_TIMEOUT,
+        RETRY_TIMES, SECRET_ID, SECRET_KEY, SIGN_METHOD, TRANSPORT,
+    },
     signature::SignMethod,
     wire,
 };
@@ -36,6 +39,11 @@ pub fn client_options(endpoint: &Endpoint) -> Result<ClientOptions, Vec<Diagnost
     if !is_queue(queue) {
         let expected = "a queue: a letter, then up to 63 letters, digits, `-` or `_`";
         found.push(refused(endpoint, &QUEUE, format!("`queue` is `{queue}`")).expected(expected));
+    }
+    let secret = options.text(&SECRET_KEY);
+    if secret.trim().is_empty() || secret.chars().any(char::is_control) {
+        let diagnostic = Diagnostic::error("the value of `secret-key` cannot be used");
+        found.push(diagnostic.at(endpoint.at(At::Option(&SECRET_KEY))).expected("a text without line ends"));
     }
     if !found.is_empty() {
         return Err(found);
@@ -112,6 +120,10 @@ fn hosts(endpoint: &Endpoint, transport: Transport) -> Result<Vec<Url>, Box<Diag
 /// A URL with the path of requests.
 fn host(text: &str) -> Option<Url> {
     let mut url = Url::parse(text).ok()?;
+    // A URL may hold line ends, which are taken out, and a comma that was meant to separate two.
+    if text.chars().any(char::is_control) || url.host_str().is_some_and(|host| host.contains(',')) {
+        return None;
+    }
     let plain = url.username().is_empty() && url.password().is_none();
     let bare = url.query().is_none() && url.fragment().is_none();
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !plain || !bare {
@@ -135,6 +147,7 @@ pub(super) fn check(endpoint: &Endpoint) -> Vec<Diagnostic> {
         let message = format!("`secret-id` does not begin with `{SECRET_ID_PREFIX}`, as those of the service do");
         found.push(Diagnostic::warning(message).at(endpoint.at(At::Option(&SECRET_ID))));
     }
+    found.extend(without_effect(endpoint));
     let wait = endpoint.options.duration(&POLLING_WAIT_TIMEOUT);
     if endpoint.role == Role::Source && wait.subsec_nanos() != 0 {
         let rounded = wait.as_millis().div_ceil(1000);
@@ -142,6 +155,19 @@ pub(super) fn check(endpoint: &Endpoint) -> Vec<Diagnostic> {
         found.push(Diagnostic::warning(text).at(endpoint.at(At::Option(&POLLING_WAIT_TIMEOUT))));
     }
     found
+}
+
+/// Options of the other side, which are taken as the Flink connector takes them.
+fn without_effect(endpoint: &Endpoint) -> impl Iterator<Item = Diagnostic> {
+    let (others, side) = match endpoint.role {
+        Role::Source => (vec![&RETRY_TIMES, &MAX_BLOCK_TIMEOUT], "a source"),
+        _ => (vec![&POLLING_WAIT_TIMEOUT, &KEY_ALIVE_TIMEOUT, &RECEIVE_CONCURRENCY], "a sink"),
+    };
+    let given = others.into_iter().filter(|spec| endpoint.at(At::Option(spec)) != endpoint.at(At::Section));
+    given.map(move |spec| {
+        let message = format!("`{}` has no effect on {side}", spec.name);
+        Diagnostic::warning(message).at(endpoint.at(At::Option(spec)))
+    })
 }
 
 /// A name server where the endpoint is wanted, or the other way round: it would answer what nobody understands.

@@ -100,6 +100,12 @@ impl SourceOptions {
         SourceIdentity(format!("rocketmq {} group {}", connection::name(&self.client), self.group))
     }
 
+    /// The topics as a sink's identity names what it writes to.
+    pub fn names_of_topics(&self) -> Vec<String> {
+        let service = connection::name(&self.client);
+        self.topics.iter().map(|topic| format!("{service} topic {topic}")).collect()
+    }
+
     /// What no other pipeline may read: each topic, of several processes the share of this one.
     pub fn claims(&self) -> Vec<SourceIdentity> {
         let Allocation { parallelism, index, .. } = self.allocation;
