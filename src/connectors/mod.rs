@@ -8,6 +8,7 @@ mod http_client;
 mod load;
 pub mod mns;
 mod not_null;
+mod outstanding;
 mod plan;
 pub mod print;
 pub mod replay;

@@ -7,14 +7,17 @@ use super::{
     client::{Client, ClientOptions},
     queues::SeenQueues,
     service::{Connect, Service},
-    sink::{Messages, Retries, RocketmqSink, Sends, Topic},
+    sink::{Messages, RocketmqSink, Sends, Topic},
     sink_options::SinkOptions,
     source::RocketmqSource,
     source_options::SourceOptions,
 };
 use crate::{
     connector::{Sink, Source},
-    connectors::plan::{Make, MakeSink},
+    connectors::{
+        outstanding::Retries,
+        plan::{Make, MakeSink},
+    },
     definition::{Diagnostic, Endpoint},
     model::{Fault, FaultKind, SinkIdentity, SourceIdentity},
 };

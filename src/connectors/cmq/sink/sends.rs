@@ -8,17 +8,16 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use tokio::{
-    task::{AbortHandle, JoinError, JoinSet},
-    time::Instant,
-};
+use tokio::{task::AbortHandle, time::Instant};
 
 use super::messages::Outgoing;
 use crate::{
     connector::RowReject,
-    connectors::cmq::client::Client,
-    model::{Fault, FaultKind, Mend},
-    telemetry::attributed_as_here,
+    connectors::{
+        cmq::client::Client,
+        outstanding::{Retries, Tries, UnderWay, gravest},
+    },
+    model::{Fault, FaultKind},
 };
 
 /// Sends under way at once. So what the sink holds beside one write is at most so many batches.
@@ -32,10 +31,6 @@ const ALWAYS_TAKEN: usize = 1024;
 const SURELY_TAKEN: usize = (1 << 20) / 3;
 /// The pause before a send is tried again: as in the sinks of RocketMQ.
 const RETRY_SLEEP: Duration = Duration::from_millis(200);
-
-/// How long a send is tried again before its fault is told, however many retries are left: whoever waits takes what says
-/// nothing for longer for a hang. It is tried again all the same.
-const LONGEST: Duration = Duration::from_secs(15);
 
 /// Takes bodies, all of them or none.
 #[async_trait]
@@ -73,7 +68,8 @@ pub struct Sends {
     waiting: VecDeque<Batch>,
     /// The one that is not full.
     filling: Option<Filling>,
-    under_way: JoinSet<Option<Answered>>,
+    /// `None`: the batch was taken back.
+    under_way: UnderWay<Option<Answered>>,
     /// The write that has not returned yet.
     open: Option<u64>,
     /// Its rows that the service may yet refuse as too large.
@@ -117,7 +113,7 @@ impl Sends {
             options,
             waiting: VecDeque::new(),
             filling: None,
-            under_way: JoinSet::new(),
+            under_way: UnderWay::default(),
             open: None,
             unsure: BTreeSet::new(),
             taken: ALWAYS_TAKEN,
@@ -176,11 +172,11 @@ impl Sends {
     fn fill(&mut self, batch: Batch, until: Instant) {
         let batch = Arc::new(Mutex::new(Some(batch)));
         let (filling, target, retries) = (Arc::clone(&batch), Arc::clone(&self.target), self.options.retries);
-        let task = self.under_way.spawn(attributed_as_here(async move {
+        let task = self.under_way.begin(async move {
             tokio::time::sleep_until(until).await;
             let batch = filling.lock().unwrap_or_else(PoisonError::into_inner).take()?;
             Some(send(&*target, batch, retries).await)
-        }));
+        });
         self.filling = Some(Filling { batch, until, task });
     }
 
@@ -198,31 +194,18 @@ impl Sends {
             self.push(batch);
         }
         loop {
-            // All that is answered by now: after an outage each would cost a pause of its own otherwise.
-            let mut failed: Option<Fault> = None;
-            while let Some(answered) = self.under_way.try_join_next() {
-                let fault = self.answered(answered).err();
-                failed = failed.filter(|first| first.mend != Mend::Retry || fault.is_none()).or(fault);
-            }
-            if let Some(fault) = failed {
-                return Err(fault);
-            }
+            let answered = self.under_way.answered();
+            gravest(answered.into_iter().map(|answered| self.answered(answered)))?;
             self.begin();
             let done = match until {
                 Until::Taken => self.unsure.is_empty(),
-                Until::Answered => self.under_way.is_empty(),
+                Until::Answered => self.under_way.len() == 0,
             };
             if done && self.waiting.is_empty() {
                 return Ok(());
             }
-            // What takes longer is trouble that can be seen, and no hang. It stays under way.
-            match tokio::time::timeout(LONGEST, self.under_way.join_next()).await {
-                Ok(Some(answered)) => self.answered(answered)?,
-                Ok(None) => {}
-                Err(_) => {
-                    let text = format!("send: no answer within {LONGEST:?}, of {} that wait", self.under_way.len());
-                    return Err(Fault::retry(FaultKind::Timeout, text));
-                }
+            if let Some(answered) = self.under_way.next().await? {
+                self.answered(answered)?;
             }
         }
     }
@@ -232,19 +215,12 @@ impl Sends {
             && let Some(batch) = self.waiting.pop_front()
         {
             let (target, retries) = (Arc::clone(&self.target), self.options.retries);
-            self.under_way.spawn(attributed_as_here(async move { Some(send(&*target, batch, retries).await) }));
+            self.under_way.begin(async move { Some(send(&*target, batch, retries).await) });
         }
     }
 
-    fn answered(&mut self, answered: Result<Option<Answered>, JoinError>) -> Result<(), Fault> {
-        let Answered { batch, result } = match answered {
-            Ok(Some(answered)) => answered,
-            // The batch was taken back.
-            Ok(None) => return Ok(()),
-            Err(error) if error.is_cancelled() => return Ok(()),
-            // Goes on in the actor that waits for it.
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
-        };
+    fn answered(&mut self, answered: Option<Answered>) -> Result<(), Fault> {
+        let Some(Answered { batch, result }) = answered else { return Ok(()) };
         match result {
             Ok(()) => {
                 self.taken = batch.iter().map(|message| message.body.len()).fold(self.taken, usize::max);
@@ -294,12 +270,11 @@ fn size(batch: &[Outgoing]) -> usize {
 /// Sends until it works, or the retries are used up.
 async fn send(target: &dyn Target, batch: Batch, retries: u32) -> Answered {
     let bodies: Vec<Bytes> = batch.iter().map(|message| message.body.clone()).collect();
-    let (mut left, begun) = (retries, Instant::now());
+    let mut tries = Tries::new(Retries { times: retries, pause: RETRY_SLEEP });
     loop {
-        match target.send(&bodies).await {
-            Err(fault) if fault.mend == Mend::Retry && left > 0 && begun.elapsed() < LONGEST => left -= 1,
-            result => return Answered { batch, result },
+        let result = target.send(&bodies).await;
+        if !tries.again(&result).await {
+            return Answered { batch, result };
         }
-        tokio::time::sleep(RETRY_SLEEP).await;
     }
 }

@@ -14,11 +14,7 @@ use arrow_array::RecordBatch;
 use async_trait::async_trait;
 
 use self::sends::Until;
-pub(super) use self::{
-    messages::Messages,
-    sends::{Retries, Sends},
-    topic::Topic,
-};
+pub(super) use self::{messages::Messages, sends::Sends, topic::Topic};
 use crate::{
     connector::{RowReject, Sink},
     model::{Epoch, Fault, SinkIdentity, Token},

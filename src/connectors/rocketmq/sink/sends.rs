@@ -1,12 +1,6 @@
 //! The sends of a sink: several under way, each tried as often as the options say, nothing forgotten on a failure.
 
-use std::{
-    collections::VecDeque,
-    sync::Arc,
-    time::{Duration, Instant},
-};
-
-use tokio::task::JoinSet;
+use std::{collections::VecDeque, sync::Arc};
 
 use super::{
     super::{
@@ -17,24 +11,13 @@ use super::{
 };
 use crate::{
     connector::RowReject,
-    model::{Fault, FaultKind, Mend},
-    telemetry::attributed_as_here,
+    connectors::outstanding::{Retries, Tries, UnderWay, gravest},
+    model::{Fault, FaultKind},
 };
 
 /// Sends under way at once, each on a connection of its own. So what the sink holds beside one write is at most so many
 /// batches.
 const UNDER_WAY: usize = 4;
-
-/// How long a send is tried again before its fault is told, however many retries are left: whoever waits takes what says
-/// nothing for longer for a hang. It is tried again all the same.
-const LONGEST: Duration = Duration::from_secs(15);
-
-/// How often and how fast a send is tried again.
-#[derive(Debug, Clone, Copy)]
-pub struct Retries {
-    pub times: u32,
-    pub pause: Duration,
-}
 
 /// Messages that go to one queue with one request.
 #[derive(Debug)]
@@ -71,7 +54,7 @@ pub struct Sends {
     retries: Retries,
     idle: Vec<Box<dyn Service>>,
     waiting: VecDeque<SendBatch>,
-    under_way: JoinSet<Answered>,
+    under_way: UnderWay<Answered>,
     /// How many of those under way are of the open write and may hold a message that the broker refuses as too large.
     unsure: usize,
     /// The write that has not returned yet.
@@ -108,7 +91,7 @@ impl Sends {
             retries,
             idle: Vec::new(),
             waiting: VecDeque::new(),
-            under_way: JoinSet::new(),
+            under_way: UnderWay::default(),
             unsure: 0,
             open: None,
             taken: 0,
@@ -132,31 +115,18 @@ impl Sends {
     /// next call goes on with it.
     pub async fn settle(&mut self, until: Until) -> Result<(), Fault> {
         loop {
-            // All that is answered by now: after an outage each would cost a pause of its own otherwise.
-            let mut failed: Option<Fault> = None;
-            while let Some(answered) = self.under_way.try_join_next() {
-                let fault = self.answered(answered).err();
-                failed = failed.filter(|first| first.mend != Mend::Retry || fault.is_none()).or(fault);
-            }
-            if let Some(fault) = failed {
-                return Err(fault);
-            }
+            let answered = self.under_way.answered();
+            gravest(answered.into_iter().map(|answered| self.answered(answered)))?;
             self.begin()?;
             let done = match until {
                 Until::Taken => self.unsure == 0,
-                Until::Answered => self.under_way.is_empty(),
+                Until::Answered => self.under_way.len() == 0,
             };
             if done && self.waiting.is_empty() {
                 return Ok(());
             }
-            // What takes longer is trouble that can be seen, and no hang. It stays under way.
-            match tokio::time::timeout(LONGEST, self.under_way.join_next()).await {
-                Ok(Some(answered)) => self.answered(answered)?,
-                Ok(None) => {}
-                Err(_) => {
-                    let text = format!("send: no answer within {LONGEST:?}, of {} that wait", self.under_way.len());
-                    return Err(Fault::retry(FaultKind::Timeout, text));
-                }
+            if let Some(answered) = self.under_way.next().await? {
+                self.answered(answered)?;
             }
         }
     }
@@ -171,21 +141,16 @@ impl Sends {
             let unsure = Some(batch.write) == self.open && batch.largest > self.taken;
             self.unsure += usize::from(unsure);
             let (topic, group, retries) = (Arc::clone(&self.topic), Arc::clone(&self.group), self.retries);
-            self.under_way.spawn(attributed_as_here(async move {
+            self.under_way.begin(async move {
                 let result = send(&*service, &topic, &group, &batch.messages, retries).await;
                 Answered { service, batch, unsure, result }
-            }));
+            });
         }
         Ok(())
     }
 
-    fn answered(&mut self, answered: Result<Answered, tokio::task::JoinError>) -> Result<(), Fault> {
-        let Answered { service, batch, unsure, result } = match answered {
-            Ok(answered) => answered,
-            // Goes on in the actor that waits for it.
-            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            Err(error) => return Err(Fault::restart(FaultKind::Bug, "a send was cut off").because(error)),
-        };
+    fn answered(&mut self, answered: Answered) -> Result<(), Fault> {
+        let Answered { service, batch, unsure, result } = answered;
         self.idle.push(service);
         self.unsure -= usize::from(unsure);
         match result {
@@ -237,7 +202,7 @@ async fn send(
     retries: Retries,
 ) -> Result<(), Fault> {
     let mut failed: Option<Arc<str>> = None;
-    let (mut left, begun) = (retries.times, Instant::now());
+    let mut tries = Tries::new(retries);
     loop {
         let sent = match topic.next(failed.as_deref()).await {
             Ok(queue) => {
@@ -247,10 +212,8 @@ async fn send(
             }
             Err(fault) => Err(fault),
         };
-        match sent {
-            Err(fault) if fault.mend == Mend::Retry && left > 0 && begun.elapsed() < LONGEST => left -= 1,
-            sent => return sent,
+        if !tries.again(&sent).await {
+            return sent;
         }
-        tokio::time::sleep(retries.pause).await;
     }
 }

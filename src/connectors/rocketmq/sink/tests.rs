@@ -8,6 +8,7 @@ use super::{
     *,
 };
 use crate::{
+    connectors::outstanding::Retries,
     definition::Options,
     formats,
     model::{Column, ColumnType, FaultKind, Mend, Schema},
