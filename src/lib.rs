@@ -17,6 +17,7 @@ pub mod emulator;
 pub mod formats;
 pub mod model;
 pub mod pipeline;
+pub mod query;
 pub mod state;
 pub mod supervisor;
 pub mod telemetry;

@@ -10,11 +10,12 @@ use std::{
 use syn::visit::Visit;
 
 /// From the top down. A module may use those after it.
-const LAYERS: [&str; 15] = [
+const LAYERS: [&str; 17] = [
     "main",
     "cli",
     "admin",
     "emulator",
+    "flink_sql",
     "supervisor",
     "pipeline",
     "connectors",
@@ -23,6 +24,7 @@ const LAYERS: [&str; 15] = [
     "dedup",
     "state",
     "definition",
+    "query",
     "telemetry",
     "model",
     "lib",
