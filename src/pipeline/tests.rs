@@ -8,6 +8,8 @@ mod lanes;
 pub(crate) mod log;
 mod moves;
 mod positions;
+#[cfg(feature = "sql")]
+mod queries;
 mod recording;
 pub(crate) mod running;
 pub(crate) mod service;

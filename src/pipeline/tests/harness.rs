@@ -30,6 +30,7 @@ use crate::{
         Receipt, RowsBuilder, Scalar, Schema, Slot, SourceIdentity,
     },
     pipeline::{Event, Reporter, Seed},
+    query::Query,
     state::StateDir,
     telemetry::{Metrics, Vitals},
 };
@@ -336,6 +337,8 @@ pub struct Setup {
     pub restarts: u32,
     /// The number is the primary key, for so long.
     pub window: Option<Duration>,
+    /// `query`
+    pub query: Option<&'static str>,
 }
 
 impl Default for Setup {
@@ -354,6 +357,7 @@ impl Default for Setup {
             positions: false,
             restarts: 0,
             window: None,
+            query: None,
         }
     }
 }
@@ -397,9 +401,9 @@ impl Rig {
             }),
             decoder: Arc::new(|| Ok(Box::new(Numbers) as Box<dyn Decoder>)),
             shape: RowShape::new(&schema, &schema),
+            query: setup.query.map(|text| Query::plan(text, &schema).unwrap()),
             schema: Arc::new(schema),
             metadata: Arc::new([]),
-            query: None,
             primary_key: setup.window.map(|window| PrimaryKey { columns: Arc::new([0]), window }),
             sink_identity: sink_identity(),
             sink: Arc::new(move |_| Ok(Box::new(Recording(Arc::clone(&sink))) as Box<dyn Sink>)),
