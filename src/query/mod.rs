@@ -1,6 +1,9 @@
 //! The SQL of a pipeline: one `SELECT ... FROM source [WHERE ...]` that runs over each batch of rows, with Flink's
 //! meaning. A query is planned once, against the declared columns of the source.
 
+#[cfg(feature = "sql")]
+pub mod dialect;
+
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
