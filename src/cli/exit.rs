@@ -53,7 +53,7 @@ Exit codes:
    69  no supervisor is running on the state directory, or it cannot be reached; `lag`: nor can the service
    70  too many threads are blocked at once, or the supervisor itself failed
    71  an address cannot be bound, or another thing the system denies
-   73  `state` refused a change: output is pending, or the new name is taken; `init`: the file is there
+   73  `state` refused a change: output is pending, or the new name is taken; `init` and `import`: a file is there
    74  the state store failed while running
    75  another supervisor holds the state directory
    78  a definition, or a test of one, is not valid

@@ -15,7 +15,7 @@ pub mod replay;
 mod resolve;
 pub mod rocketmq;
 
-pub use load::{Loaded, load};
+pub use load::{Loaded, load, load_texts};
 pub use not_null::NotNull;
 pub use plan::{Claim, DeadLetterPlan, MakeSink, Plan, PrimaryKey, RowShape, Transport};
 pub use resolve::{encoder, fate, recover_elsewhere, resolve};
