@@ -50,7 +50,9 @@ fn imported(name: &str, script: &str) -> String {
 
 /// An environment in which every variable is set, each to a value of its own.
 fn environment() -> Environment {
-    Environment::new(|name| Some(format!("http://{name}.invalid").into()), None).with_placeholders()
+    // Long names are those of the examples, and may be addresses.
+    let value = |name: &str| if name.len() > 3 { format!("http://{name}.invalid:8080") } else { format!("of {name}") };
+    Environment::new(move |name| Some(value(name).into()), None).with_placeholders()
 }
 
 fn loaded(text: &str) -> PipelineDefinition {

@@ -5,6 +5,7 @@ mod import;
 mod places;
 mod rename;
 mod repair;
+mod reserved;
 mod script;
 mod select;
 mod settings;

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use sqlparser::{
-    keywords::Keyword,
-    tokenizer::{Token, Word},
-};
+use sqlparser::tokenizer::{Token, Word};
 
 use super::{
+    reserved::is_reserved,
     script::{Depth, Piece, pieces},
     select::SOURCE,
     sql,
@@ -71,12 +69,10 @@ impl Around<'_> {
     }
 
     fn needs_quotes(&self, columns: &BTreeSet<&str>) -> bool {
-        let Some(Piece { token: Token::Word(Word { value, quote_style: None, keyword }), .. }) = self.after(0) else {
-            return false;
+        let value = match self.after(0).map(|piece| &piece.token) {
+            Some(Token::Word(Word { value, quote_style: None, .. })) if is_reserved(value) => value,
+            _ => return false,
         };
-        if *keyword == Keyword::NoKeyword {
-            return false;
-        }
         let after_as = self.before(1).is_some_and(|piece| piece.is("AS"));
         // What an expression is called; inside of CAST it is a type.
         if after_as {

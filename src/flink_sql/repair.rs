@@ -168,7 +168,7 @@ mod tests {
             ("'--' `/*` x", "'--' `/*` x"),
             ("'it''s -- x' y", "'it''s -- x' y"),
             ("a \u{2014} b\r\nc", "a      \r\nc"),
-            ("a \u{2013} it's\nc", "a           \nc"),
+            ("a \u{2013} it's\nc", "a         \nc"),
             ("'a \u{2014} b'", "'a \u{2014} b'"),
         ] {
             let (clean, told) = repaired(script);
@@ -201,7 +201,7 @@ mod tests {
             ("x /*+ OPTIONS('a'='b') */", "a.sql:1:3: error: a hint (`/*+ ... */`) cannot be imported"),
         ] {
             let (clean, told) = repaired(script);
-            assert!(clean.is_none() && told.starts_with(expected), "{script:?}: {told}");
+            assert!(clean.is_none() && told.contains(expected), "{script:?}: {told}");
         }
     }
 

@@ -120,6 +120,7 @@ impl Reading {
     }
 
     fn insert(&mut self, cursor: &mut Cursor<'_>, place: Span, report: &mut Report) -> Read<()> {
+        let before = report.errors();
         if cursor.takes(&["OVERWRITE"]) {
             report.push(refusal("INSERT OVERWRITE").at(place));
         } else {
@@ -141,6 +142,7 @@ impl Reading {
         }
         let select = read_select(cursor, report);
         let (settings, visible) = (self.settings.clone(), self.visible.clone());
+        let select = select.filter(|_| report.errors() == before);
         self.read.inserts.extend(select.map(|select| Insert { target, columns, select, settings, place, visible }));
         Ok(())
     }

@@ -130,6 +130,11 @@ impl Reading<'_, '_> {
         self.report.push(refusal(what).at(place));
         match what {
             "PARTITIONED BY" => self.cursor.skip_parenthesis(),
+            "DISTRIBUTED" => {
+                while self.cursor.peek().is_some_and(|piece| !piece.is("WITH")) {
+                    self.cursor.next += 1;
+                }
+            }
             // What follows belongs to it.
             _ => self.cursor.next = self.cursor.end,
         }

@@ -46,7 +46,7 @@ impl Yaml {
 
     /// A key and a text.
     pub(super) fn entry(&mut self, depth: usize, key: &str, value: &str, places: (Span, Span)) {
-        self.push(depth, key, scalar(value), places, value.split('$').nth(1).is_some() && refers(value));
+        self.push(depth, key, scalar(value), places, refers(value));
     }
 
     /// A key and texts.
