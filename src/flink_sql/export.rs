@@ -20,7 +20,7 @@ pub fn export(definition: &PipelineDefinition, text: &str) -> String {
     let name = definition.name.as_str();
     let stem: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let (source, sink) = (format!("{stem}_source"), format!("{stem}_sink"));
-    let mut exporting = Exporting { root: root.as_ref(), lacking: Vec::new() };
+    let mut exporting = Exporting { root: root.as_ref(), lacking: Vec::new(), refused: Vec::new() };
     let settings = exporting.settings(definition);
     let tables = [exporting.table(&source, &definition.source), exporting.table(&sink, &definition.sink)];
     exporting.general(definition);
@@ -35,11 +35,18 @@ pub fn export(definition: &PipelineDefinition, text: &str) -> String {
     if body.contains("${") {
         script += &sql::comment("${...} stands for a value that is not shown: put it in, or have it put in.");
     }
-    if !exporting.lacking.is_empty() {
-        script += &sql::comment("");
-        script += &sql::comment("Flink has nothing for these, and they are left out:");
-        exporting.lacking.iter().for_each(|line| script += &sql::comment(&format!("  {line}")));
-    }
+    let mut list = |head: &str, lines: &[String]| {
+        if !lines.is_empty() {
+            script += &sql::comment("");
+            script += &sql::comment(head);
+            lines.iter().for_each(|line| script += &sql::comment(&format!("  {line}")));
+        }
+    };
+    list("Flink has nothing for these, and they are left out:", &exporting.lacking);
+    list(
+        "The connector of Flink has no such metadata, and will refuse these columns. Take them out:",
+        &exporting.refused,
+    );
     let lines = script.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
     format!("{lines}\n{body}")
 }
@@ -48,6 +55,8 @@ struct Exporting<'a> {
     root: Option<&'a Node>,
     /// What has no counterpart, a line each.
     lacking: Vec<String>,
+    /// Columns that the connector of Flink does not have, a line each.
+    refused: Vec<String>,
 }
 
 fn entries(node: Option<&Node>) -> &[Entry] {
@@ -139,7 +148,7 @@ impl<'a> Exporting<'a> {
         let role = endpoint.role.name();
         for column in &endpoint.schema.columns {
             if column.metadata.is_some() && WITHOUT_METADATA.contains(&endpoint.connector) {
-                self.lacks(format!("{role}.schema.{}: {}", column.name, declared(column)));
+                self.refused.push(format!("{role}: {} {}", column.name, declared(column)));
             }
             lines.push(format!("  {} {}", sql::name(&column.name), declared(column)));
         }

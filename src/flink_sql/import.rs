@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     connectors::{REGISTRY, load_texts},
-    definition::{Diagnostic, Environment, Located, Report, Role},
+    definition::{Diagnostic, Environment, Located, Report, Role, Span},
     model::{Column, PipelineName, nearest},
     query::Query,
 };
@@ -63,13 +63,15 @@ pub fn import(file: &FilePath, text: &str) -> Import {
 /// Says what of the script may be shown: all but texts that may be secrets.
 fn show(script: &Script<'_>, statements: &Statements, report: &mut Report) {
     use sqlparser::tokenizer::Token;
+    // A line and column are not asked for.
+    let bytes = |at: &Range<usize>| Span { start: at.start, end: at.end, ..Span::default() };
     let is_text = |token: &Token| matches!(token, Token::SingleQuotedString(_) | Token::UnicodeStringLiteral(_));
     for piece in script.pieces.iter().filter(|piece| !is_text(&piece.token)) {
-        report.show(script.places.span(piece.at.clone()));
+        report.show(bytes(&piece.at));
     }
     for insert in &statements.inserts {
         let pieces = script.pieces.get(insert.select.pieces.clone()).unwrap_or_default();
-        pieces.iter().for_each(|piece| report.show(script.places.span(piece.at.clone())));
+        pieces.iter().for_each(|piece| report.show(bytes(&piece.at)));
     }
     let open = ["connector", "format"];
     for table in &statements.tables {
@@ -283,11 +285,16 @@ impl<'a> Importing<'a> {
                     continue;
                 }
                 diagnostic.span = Some(found.map_or(draft.insert.place, |found| found.place));
-                if !self.report.diagnostics().contains(&&diagnostic) {
-                    self.report.push(diagnostic);
-                }
+                push_once(&mut self.report, diagnostic);
             }
         }
+    }
+}
+
+/// Reports what may be found again for another INSERT.
+pub(super) fn push_once(report: &mut Report, diagnostic: Diagnostic) {
+    if !report.diagnostics().contains(&&diagnostic) {
+        report.push(diagnostic);
     }
 }
 

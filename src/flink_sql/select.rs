@@ -192,11 +192,11 @@ fn rest(cursor: &mut Cursor<'_>, has_where: bool, report: &mut Report) -> Read<(
     if has_where && cursor.peek().is_none() {
         return Err(cursor.unexpected("a predicate"));
     }
-    let (mut depth, mut in_predicate) = (Depth::default(), has_where);
+    let mut depth = Depth::default();
     while let Some(piece) = cursor.peek() {
         let called = cursor.ahead(1).is_some_and(|piece| piece.token == Token::LParen);
         // LEFT and RIGHT are functions too.
-        let behind = BEHIND.iter().find(|(words, _)| cursor.is(words) && !(in_predicate && words.len() == 1 && called));
+        let behind = BEHIND.iter().find(|(words, _)| cursor.is(words) && !(has_where && words.len() == 1 && called));
         if let Some((_, what)) = behind.filter(|_| depth.is_zero()) {
             report.push(refusal(what).at(cursor.here()));
             // Of a join or a UNION nothing more needs to be said.
@@ -206,10 +206,9 @@ fn rest(cursor: &mut Cursor<'_>, has_where: bool, report: &mut Report) -> Read<(
             report.push(refusal("a join (a second table)").at(cursor.here()));
             return Ok(());
         }
-        if !in_predicate {
+        if !has_where {
             return Err(cursor.unexpected("`WHERE` or the end of the statement"));
         }
-        in_predicate = true;
         depth.pass_round(&piece.token);
         cursor.next += 1;
     }
@@ -308,4 +307,74 @@ fn lines(text: &mut QueryText, script: &Script<'_>, bytes: Range<usize>) {
 fn quoted(name: &str) -> String {
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if plain { name.to_owned() } else { format!("`{}`", name.replace('`', "``")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::Style;
+
+    fn read(text: &str) -> (Script<'_>, Select) {
+        let mut report = Report::new("a.sql", text);
+        let script = Script::read(text, &mut report).unwrap();
+        let select = read_select(&mut script.cursor(0..script.pieces.len()), &mut report);
+        let told = report.render(Style::Line);
+        (script, select.unwrap_or_else(|| panic!("{told}")))
+    }
+
+    #[test]
+    fn a_query_keeps_its_text_and_reads_source() {
+        for (text, expected) in [
+            ("SELECT a FROM t WHERE b > 1", "SELECT a FROM source WHERE b > 1"),
+            (
+                "SELECT a -- first\n     , b /* second\n */ FROM `t`\n\nWHERE  b",
+                "SELECT a\n     , b\n    FROM source\nWHERE  b",
+            ),
+            ("SELECT a FROM c.d.t AS x WHERE x.a > 1", "SELECT a FROM source AS x WHERE x.a > 1"),
+            ("SELECT t.a FROM t WHERE t.a > 1", "SELECT t.a FROM source AS t WHERE t.a > 1"),
+            ("SELECT `my t`.a FROM `my t`", "SELECT `my t`.a FROM source AS `my t`"),
+            ("SELECT ' FROM t ' FROM t", "SELECT ' FROM t ' FROM source"),
+            (
+                "SELECT TRIM(BOTH ' ' FROM a), a IS DISTINCT FROM b FROM t",
+                "SELECT TRIM(BOTH ' ' FROM a), a IS DISTINCT FROM b FROM source",
+            ),
+            ("SELECT a\r\nFROM t\r\nWHERE LEFT(b, 1) = 'x'", "SELECT a\nFROM source\nWHERE LEFT(b, 1) = 'x'"),
+        ] {
+            let (script, select) = read(text);
+            assert_eq!(select.text(&script, None).text, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_place_in_a_query_is_found_in_the_script() {
+        let text = "SELECT a, -- first\n\n   bad\nFROM a_long_name\nWHERE worse";
+        let (script, select) = read(text);
+        let query = select.text(&script, None);
+        for word in ["a", "bad", "worse", "WHERE", "SELECT"] {
+            let at = query.text.find(word).unwrap();
+            assert_eq!(query.origin(at), text.find(word).unwrap(), "{word}: {query:?}");
+        }
+        assert_eq!(query.origin(query.text.find("source").unwrap()), text.find("a_long_name").unwrap());
+    }
+
+    #[test]
+    fn parts_of_the_select_list_take_another_order() {
+        let text = "SELECT a + 1, -- one\n f(b, c) FROM t WHERE a > 0";
+        let (script, select) = read(text);
+        let [first, second] = &select.items[..] else { panic!("{:?}", select.items) };
+        let items = [Ok(second.at.clone()), Err("CAST(NULL AS INT)".to_owned()), Ok(first.at.clone())];
+        let query = select.text(&script, Some(&items));
+        assert_eq!(query.text, "SELECT f(b, c), CAST(NULL AS INT), a + 1\nFROM source WHERE a > 0");
+        assert_eq!(query.origin(query.text.find("a + 1").unwrap()), text.find("a + 1").unwrap());
+    }
+
+    #[test]
+    fn what_an_item_is_is_seen() {
+        let kinds = |text: &str| read(text).1.items.into_iter().map(|item| item.kind).collect::<Vec<_>>();
+        let column = |name: &str| ItemKind::Column(name.into());
+        assert_eq!(kinds("SELECT * FROM t"), [ItemKind::Everything]);
+        assert_eq!(kinds("SELECT t.* FROM t"), [ItemKind::Everything]);
+        assert_eq!(kinds("SELECT a, `b c`, t.d, e AS f, g h FROM t"), ["a", "b c", "d", "e", "g"].map(column));
+        assert_eq!(kinds("SELECT a + b, f(a, b), t.a.b, 1 FROM t"), [const { ItemKind::Other }; 4]);
+    }
 }

@@ -1,7 +1,7 @@
 //! The definition that an INSERT becomes.
 
 use super::{
-    import::name_of,
+    import::{name_of, push_once},
     select::QueryText,
     settings::Line,
     statements::Insert,
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     connectors::{REGISTRY, filesystem},
-    definition::{ConnectorTables, Diagnostic, Report, Role},
+    definition::{ConnectorTables, Diagnostic, Report, Role, Span},
     model::{Column, PipelineName},
 };
 
@@ -74,20 +74,14 @@ impl Writing<'_> {
     }
 
     /// A value that may refer to variables.
-    fn value(
-        &mut self,
-        depth: usize,
-        key: &str,
-        value: &str,
-        places: (crate::definition::Span, crate::definition::Span),
-    ) {
+    fn value(&mut self, depth: usize, key: &str, value: &str, places: (Span, Span)) {
         match with_references(value) {
             Ok(value) => self.yaml.entry(depth, key, &value, places),
             Err(reference) => {
                 let error = Diagnostic::error(format!("`{reference}` does not hold the name of a variable"));
                 let expected =
                     "`${NAME}` or `${secret_values.NAME}`; where the text itself is meant, U&'...' with \\0024";
-                self.report.push(error.at(places.1).expected(expected));
+                push_once(self.report, error.at(places.1).expected(expected));
             }
         }
     }
@@ -100,7 +94,7 @@ impl Writing<'_> {
         for option in first.chain(table.options.iter().filter(|option| option.key.value != "connector")) {
             if let Some(why) = left_out(role, connector, &option.key.value) {
                 let text = format!("`{}` is left out: {why}", option.key.value);
-                self.report.push(Diagnostic::warning(text).at(option.key.span));
+                push_once(self.report, Diagnostic::warning(text).at(option.key.span));
                 continue;
             }
             self.option(connector, option);
@@ -141,7 +135,7 @@ impl Writing<'_> {
         let text =
             format!("the primary key of `{}` is left out: the table is {} here", table.path.last(), name_of(role));
         let warning = Diagnostic::warning(text).at(key.place);
-        self.report.push(warning.help(format!("a primary key is only for what is read by {}", names.join(", "))));
+        push_once(self.report, warning.help(format!("a primary key is only for what is read by {}", names.join(", "))));
     }
 }
 

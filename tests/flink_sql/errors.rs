@@ -343,3 +343,32 @@ CREATE TABLE p (a INT) WITH ('connector' = 'print'); INSERT INTO p SELECT * FROM
     assert!(told.contains("did you mean `accessKeySecret`?") || told.contains("has no option"), "{told}");
     assert!(!told.contains("T0PS3CRET"), "{told}");
 }
+
+/// Whatever a script has become on its way, importing it ends, and says something or makes a definition.
+#[test]
+fn a_script_that_is_mangled_is_answered() {
+    let scripts = crate::scripts();
+    let mut random = fastrand::Rng::with_seed(7);
+    let pieces = [
+        "'", "`", "(", ")", ",", ";", "--", "/*", "*/", "\u{2014}", "\u{2018}", "\u{201d}", "$", "${", "}", "SELECT",
+        "FROM", "U&'\\", "\n", "\0", "ROW<", ">>", "AS", "*",
+    ];
+    for number in 0..4000 {
+        let (name, script) = &scripts[number % scripts.len()];
+        let mut text: Vec<char> = script.chars().collect();
+        for _ in 0..random.usize(1..4) {
+            let at = random.usize(0..text.len());
+            match random.u32(0..3) {
+                0 => text.truncate(at.max(1)),
+                1 => drop(text.drain(at..(at + random.usize(1..30)).min(text.len()))),
+                _ => drop(text.splice(at..at, random.choice(pieces).unwrap().chars()).collect::<Vec<_>>()),
+            }
+            if text.is_empty() {
+                text.push('x');
+            }
+        }
+        let text: String = text.iter().collect();
+        let imported = import(Path::new("x.sql"), &text);
+        assert_ne!(imported.pipelines.is_empty(), !imported.report.has_errors(), "{name}:\n{text}");
+    }
+}
