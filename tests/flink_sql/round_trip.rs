@@ -44,7 +44,20 @@ fn said(definition: &PipelineDefinition) -> Said {
         // Compared below, whether it was written down or not.
         section.remove("schema");
     }
+    // Comments stay in scripts, and do not come back.
+    if let Some(query) = whole_query(&mut rest) {
+        *query = COMMENTS.iter().fold(query.clone(), |text, comment| text.replace(comment, ""));
+    }
     Said { rest, source: definition.source.schema.clone(), sink: definition.sink.schema.clone() }
+}
+
+const COMMENTS: [&str; 2] = [" -- a comment", " /* another */"];
+
+fn whole_query(definition: &mut Value) -> Option<&mut String> {
+    match definition.get_mut("query") {
+        Some(Value::String(query)) => Some(query),
+        _ => None,
+    }
 }
 
 fn comes_back(name: &str, text: &str) {
@@ -190,6 +203,13 @@ pub fn definition(seed: u64) -> String {
     all += "  schema:\n";
     for (name, ty) in &columns {
         writeln!(all, "    {}: {}", yaml(name), yaml(ty)).unwrap();
+    }
+    if random.bool() {
+        let list: Vec<_> = columns.iter().map(|(name, _)| format!("`{}`", name.replace('`', "``"))).collect();
+        let (first, comment) = (&list[0], random.choice(["", COMMENTS[0], COMMENTS[1]]).unwrap());
+        let alias = random.choice(["", " AS source", " s", " AS `s t`"]).unwrap();
+        let query = format!("SELECT {}{comment}\nFROM source{alias}\nWHERE {first} IS NOT NULL", list.join(", "));
+        writeln!(all, "query: {}", yaml(&query.replace('$', "$$"))).unwrap();
     }
     all += "sink:\n";
     match random.u32(0..3) {
