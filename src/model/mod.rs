@@ -10,6 +10,7 @@ mod dead_letter;
 mod fault;
 mod ids;
 mod message;
+pub mod number;
 mod spelling;
 mod token;
 mod type_display;
