@@ -1,0 +1,5 @@
+//! JSON within texts.
+
+use super::Function;
+
+pub(super) const FUNCTIONS: &[Function] = &[];
