@@ -9,6 +9,8 @@ mod common;
 mod errors;
 #[path = "flink_sql/judge.rs"]
 mod judge;
+#[path = "flink_sql/queries.rs"]
+mod queries;
 #[path = "flink_sql/round_trip.rs"]
 mod round_trip;
 #[path = "flink_sql/runs.rs"]

@@ -28,7 +28,9 @@ pub fn export(definition: &PipelineDefinition, text: &str) -> String {
         Some(query) => query_of(&query.replace("$$", "$"), &source, &definition.source.schema),
         None => format!("SELECT * FROM {}", sql::name(&source)),
     };
-    let insert = format!("INSERT INTO {}\n{};\n", sql::name(&sink), select.trim_end());
+    // A comment at its end would swallow the semicolon.
+    let end = if select.lines().last().is_some_and(|line| line.contains("--")) { "\n;" } else { ";" };
+    let insert = format!("INSERT INTO {}\n{}{end}\n", sql::name(&sink), select.trim_end());
 
     let mut script = sql::comment(&format!("The pipeline {name} of Queuewarden, for Flink."));
     let body = [settings, tables.join("\n"), insert].join("\n");

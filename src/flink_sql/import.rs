@@ -16,7 +16,7 @@ use super::{
 use crate::{
     connectors::{REGISTRY, load_texts},
     definition::{Diagnostic, Environment, Located, Report, Role, Span},
-    model::{Column, PipelineName, nearest},
+    model::{Column, LogicalType, PipelineName, nearest},
     query::Query,
 };
 
@@ -194,16 +194,14 @@ impl<'a> Importing<'a> {
         if named.iter().map(|name| name.value.as_str()).eq(taken.iter().map(|column| column.name.as_str())) {
             return None;
         }
+        let has_text = !matches!(insert.select.items.as_slice(), [Item { kind: ItemKind::Everything, .. }]);
         let one = |item: &Item| match &item.kind {
-            // There is no text for a column of `*`.
-            ItemKind::Column(name) if insert.select.items.len() != items.len() || items.len() == 1 => {
-                Err(format!("`{}`", name.replace('`', "``")))
-            }
+            ItemKind::Column(name) if !has_text => Err(format!("`{}`", name.replace('`', "``"))),
             _ => Ok(item.at.clone()),
         };
         let of = |column: &&Column| match named.iter().position(|name| name.value == column.name) {
             Some(position) => items.get(position).map_or_else(|| Err("NULL".to_owned()), one),
-            None => Err(format!("CAST(NULL AS {})", column.ty.logical)),
+            None => Err(null(column)),
         };
         Some(taken.iter().map(of).collect())
     }
@@ -227,12 +225,17 @@ impl<'a> Importing<'a> {
                 self.report.push(Diagnostic::error(format!("`{}` is named twice", name.value)).at(name.span));
             }
         }
-        for column in taken.iter().filter(|column| !column.ty.nullable) {
-            if let Some(first) = named.first().filter(|_| !named.iter().any(|name| name.value == column.name)) {
-                let error =
-                    Diagnostic::error(format!("`{}` of `{table}` is NOT NULL and is given no value", column.name));
-                self.report.push(error.at(first.span));
-            }
+        let left_out = taken.iter().filter(|column| !named.iter().any(|name| name.value == column.name));
+        for (column, first) in left_out.zip(named.first().into_iter().cycle()) {
+            let is = if !column.ty.nullable {
+                "is NOT NULL and is given no value".to_owned()
+            } else if is_nested(&column.ty.logical) {
+                format!("is {}, and a query cannot make a null of that type", column.ty)
+            } else {
+                continue;
+            };
+            let error = Diagnostic::error(format!("`{}` of `{table}` {is}", column.name)).at(first.span);
+            self.report.push(error.expected("a value for it"));
         }
     }
 
@@ -296,6 +299,15 @@ pub(super) fn push_once(report: &mut Report, diagnostic: Diagnostic) {
     if !report.diagnostics().contains(&&diagnostic) {
         report.push(diagnostic);
     }
+}
+
+/// A null for a column that is given no value.
+fn null(column: &Column) -> String {
+    format!("CAST(NULL AS {})", column.ty.logical)
+}
+
+const fn is_nested(ty: &LogicalType) -> bool {
+    matches!(ty, LogicalType::Array(_) | LogicalType::Map(..) | LogicalType::Row(_))
 }
 
 /// The columns of a sink that are written.

@@ -222,21 +222,37 @@ pub(super) const SOURCE: &str = "source";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct QueryText {
     pub text: String,
-    /// From where in the text on bytes are those from where in the script on.
-    origins: Vec<(usize, usize)>,
+    origins: Vec<Origin>,
+}
+
+/// From where in the text on bytes come from the script, and from where in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Origin {
+    at: usize,
+    script: usize,
+    /// Whether they stand in the script; else they are there for what stands at that place.
+    written: bool,
 }
 
 impl QueryText {
-    fn push(&mut self, text: &str, origin: usize) {
-        self.origins.push((self.text.len(), origin));
+    /// Adds what stands at a place of the script.
+    fn push(&mut self, text: &str, script: usize) {
+        self.origins.push(Origin { at: self.text.len(), script, written: true });
+        self.text.push_str(text);
+    }
+
+    /// Adds what is there for something at a place of the script.
+    fn put(&mut self, text: &str, script: usize) {
+        self.origins.push(Origin { at: self.text.len(), script, written: false });
         self.text.push_str(text);
     }
 
     /// Where a byte of the text stands in the script.
     pub(super) fn origin(&self, byte: usize) -> usize {
-        let index = self.origins.partition_point(|(at, _)| *at <= byte);
-        let (at, origin) = index.checked_sub(1).and_then(|index| self.origins.get(index)).copied().unwrap_or_default();
-        origin + (byte - at)
+        let byte = byte.min(self.text.len());
+        let index = self.origins.partition_point(|origin| origin.at <= byte);
+        let Some(origin) = index.checked_sub(1).and_then(|index| self.origins.get(index)) else { return byte };
+        origin.script + if origin.written { byte - origin.at } else { 0 }
     }
 }
 
@@ -252,21 +268,21 @@ impl Select {
         match items {
             None => lines(&mut text, script, start..self.from.at.start),
             Some(items) => {
-                text.push("SELECT ", start);
+                text.put("SELECT ", start);
                 for (number, item) in items.iter().enumerate() {
-                    text.push(if number == 0 { "" } else { ", " }, start);
+                    text.put(if number == 0 { "" } else { ", " }, start);
                     match item {
                         Ok(bytes) => lines(&mut text, script, bytes.clone()),
-                        Err(written) => text.push(written, start),
+                        Err(written) => text.put(written, start),
                     }
                 }
-                text.push("\n", from);
+                text.put("\n", from);
                 lines(&mut text, script, from..self.from.at.start);
             }
         }
-        text.push(SOURCE, self.from.at.start);
+        text.put(SOURCE, self.from.at.start);
         if self.alias.is_none() && self.is_qualified(script) {
-            text.push(&format!(" AS {}", quoted(self.from.last())), self.from.at.start);
+            text.put(&format!(" AS {}", quoted(self.from.last())), self.from.at.start);
         }
         lines(&mut text, script, self.from.at.end..end);
         text

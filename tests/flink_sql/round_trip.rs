@@ -208,7 +208,8 @@ pub fn definition(seed: u64) -> String {
         let list: Vec<_> = columns.iter().map(|(name, _)| format!("`{}`", name.replace('`', "``"))).collect();
         let (first, comment) = (&list[0], random.choice(["", COMMENTS[0], COMMENTS[1]]).unwrap());
         let alias = random.choice(["", " AS source", " s", " AS `s t`"]).unwrap();
-        let query = format!("SELECT {}{comment}\nFROM source{alias}\nWHERE {first} IS NOT NULL", list.join(", "));
+        let query =
+            format!("SELECT {}{comment}\nFROM source{alias}\nWHERE {first} IS NOT NULL{comment}", list.join(", "));
         writeln!(all, "query: {}", yaml(&query.replace('$', "$$"))).unwrap();
     }
     all += "sink:\n";
