@@ -66,11 +66,6 @@ impl Args {
             .map(|(array, constant)| (array, *constant))
             .ok_or_else(|| "an argument is missing".into())
     }
-
-    /// How many there are.
-    pub(super) fn len(&self) -> usize {
-        self.columns.len()
-    }
 }
 
 /// A column, downcast once a batch.

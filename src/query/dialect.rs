@@ -1,6 +1,12 @@
 //! What sqlparser needs to know of Flink's SQL.
 
-use sqlparser::dialect::Dialect;
+use sqlparser::{
+    ast::Expr,
+    dialect::Dialect,
+    parser::{Parser, ParserError},
+};
+
+use super::syntax;
 
 /// Flink's dialect, which is Calcite's with the lexical rules of Java: names are case-sensitive and quoted with
 /// backticks, a quote within a text is doubled, a backslash is a character like others, and double quotes quote
@@ -33,6 +39,19 @@ impl Dialect for FlinkDialect {
     /// `INTERVAL '1' DAY`, never `INTERVAL '1 day'`.
     fn require_interval_qualifier(&self) -> bool {
         true
+    }
+
+    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        syntax::prefix(parser)
+    }
+
+    fn parse_infix(
+        &self,
+        parser: &mut Parser<'_>,
+        before: &Expr,
+        _precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        syntax::infix(parser, before)
     }
 
     /// Only so that a query with them is refused for what it has, and not as unreadable.

@@ -27,6 +27,8 @@ mod lower;
 mod place;
 #[cfg(feature = "sql")]
 mod plan;
+#[cfg(feature = "sql")]
+mod syntax;
 #[cfg(all(feature = "sql", test))]
 mod tests;
 #[cfg(feature = "sql")]

@@ -83,7 +83,6 @@ pub(super) fn is_of_flink(name: &str) -> bool {
         "ARRAY_SORT",
         "ARRAY_UNION",
         "CURRENT_DATABASE",
-        "ENCODE",
         "JSON_ARRAY",
         "JSON_OBJECT",
         "JSON_STRING",
@@ -99,8 +98,6 @@ pub(super) fn is_of_flink(name: &str) -> bool {
         "TRANSLATE3",
         "TYPEOF",
         "SOURCE_WATERMARK",
-        "OVERLAPS",
-        "JSON_QUERY",
     ];
     NAMES.contains(&name)
 }

@@ -34,7 +34,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         numeric(a, b, &BinaryOperator::Modulo, at)
     }),
     function("POWER", 2..=2, |given| of_doubles(given, |row| java_pow(row.double(0), row.double(1)))),
-    function("SQRT", 1..=1, |given| of_doubles(given, |row| row.double(0).sqrt())),
+    function("SQRT", 1..=1, |given| {
+        of_doubles(given, |row| if row.double(0) == 0.0 { 0.0 } else { row.double(0).sqrt() })
+    }),
     function("EXP", 1..=1, |given| of_doubles(given, |row| row.double(0).exp())),
     function("LN", 1..=1, |given| of_doubles(given, |row| row.double(0).ln())),
     function("LOG10", 1..=1, |given| of_doubles(given, |row| row.double(0).log10())),

@@ -3,6 +3,7 @@
 mod date_format;
 mod digests;
 mod json;
+mod json_path;
 mod known;
 mod math;
 mod pattern;
@@ -103,7 +104,12 @@ pub(super) fn build(given: Given<'_>) -> Planned {
 }
 
 fn unknown(name: &str, at: Range<usize>) -> QueryError {
-    let names = || all().map(|function| function.name).chain(CHOICES).filter(|name| *name != "||");
+    let names = || {
+        all()
+            .map(|function| function.name)
+            .chain(CHOICES)
+            .filter(|name| name.starts_with(|first: char| first.is_ascii_alphabetic()) && !name.contains(' '))
+    };
     let message = match known::is_of_flink(name) {
         true => format!("Flink's function {name} is not supported here"),
         false => format!("there is no function {name}"),
@@ -184,22 +190,18 @@ fn fit(arg: Term, param: Param, name: &str) -> Planned {
         Param::Long => "an integer",
         Param::Double => "a number",
         Param::Bytes => "bytes",
-        Param::Boolean => "BOOLEAN",
     };
     let as_null = match param {
         Param::Text => LogicalType::VarChar(None),
         Param::Long => LogicalType::BigInt,
         Param::Double => LogicalType::Double,
         Param::Bytes => LogicalType::VarBinary(None),
-        Param::Boolean => LogicalType::Boolean,
     };
     if let Kind::Null = arg.ty.kind {
         return Ok(arg.typed_null(as_null));
     }
     match (param, arg.family()) {
-        (Param::Text, Some(Family::Text))
-        | (Param::Bytes, Some(Family::Bytes))
-        | (Param::Boolean, Some(Family::Boolean)) => Ok(arg),
+        (Param::Text, Some(Family::Text)) | (Param::Bytes, Some(Family::Bytes)) => Ok(arg),
         (Param::Long, Some(Family::Number)) if arg.logical().is_some_and(is_integer) => Ok(arg),
         (Param::Double, Some(Family::Number)) => cast::implicit(arg, &LogicalType::Double),
         _ => {

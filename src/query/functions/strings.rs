@@ -222,9 +222,10 @@ fn length(given: Given<'_>) -> Planned {
 
 /// Where a text is found the nth time, from a place on; 0: it is not.
 fn place(wanted: &str, text: &str, from: i64, nth: i64) -> i64 {
-    if from < 1 || nth < 1 {
+    if nth < 1 {
         return 0;
     }
+    let from = from.max(1);
     let mut at = from;
     let mut rest = behind(text, from - 1);
     if rest.is_empty() && !(wanted.is_empty() && from == 1) {
@@ -317,7 +318,7 @@ fn concatenated(given: Given<'_>) -> Planned {
 /// Texts that are null are left out.
 fn concat_ws(given: Given<'_>) -> Planned {
     let given = given.with(&[Text])?;
-    let nullable = given.arg(0).is_none_or(|separator| separator.ty.nullable);
+    let nullable = given.nullable();
     let ty = crate::query::types::Type::new(STRING, nullable);
     Ok(Term::lenient(
         "CONCAT_WS",
@@ -343,12 +344,12 @@ fn padded(given: Given<'_>, left: bool) -> Planned {
             let (text, pad) = (row.text(0), row.text(2));
             let Ok(wanted) = usize::try_from(row.long(1)) else { return Ok(None) };
             check(wanted)?;
+            if pad.is_empty() {
+                return Ok(None);
+            }
             let count = text.chars().count();
             if count >= wanted {
                 return Ok(Some(first(text, row.long(1)).into()));
-            }
-            if pad.is_empty() {
-                return Ok(None);
             }
             let filler: String = pad.chars().cycle().take(wanted - count).collect();
             Ok(Some(if left { format!("{filler}{text}") } else { format!("{text}{filler}") }.into()))
@@ -455,7 +456,7 @@ mod tests {
         assert_eq!(place("😀", "é 😀", 1, 1), 3);
         assert_eq!(place("", "", 1, 1), 1);
         assert_eq!(place("x", "Hello", 1, 1), 0);
-        assert_eq!(place("o", "Hello", 0, 1), 0);
+        assert_eq!(place("o", "Hello", -2, 1), 5);
     }
 
     #[test]

@@ -123,11 +123,12 @@ fn date_format(given: Given<'_>) -> Planned {
             .expected("TIMESTAMP, TIMESTAMP_LTZ or a text")
             .help("CAST(date AS TIMESTAMP(0)) makes one of a date"));
     };
-    let _ = arg;
+    let usual = DateFormat::new(USUAL).map_err(|error| arg.error(error))?;
     let kernel = texts(move |row| {
         let moment = match held {
             Some(held) => Some(held.read(row.long(0)).ok_or(OUT_OF_RANGE)?),
-            None => cast::read_timestamp(row.text(0)),
+            // A text without a time of day is none to Flink here.
+            None => usual.read(row.text(0), Reader::Lenient),
         };
         let Some(moment) = moment else { return Ok(None) };
         format.with(row, |format| Some(Cow::Owned(format.write(moment))))

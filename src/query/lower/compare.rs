@@ -26,7 +26,8 @@ impl Lower<'_> {
     /// `a op b`.
     pub(super) fn compare(&self, a: Term, b: Term, op: &BinaryOperator, at: Range<usize>) -> Planned {
         let (a, b) = comparable(a, b, op, &at)?;
-        let nullable = a.ty.nullable || b.ty.nullable;
+        let of_rows = matches!(a.logical(), Some(LogicalType::Row(_)));
+        let nullable = a.ty.nullable || b.ty.nullable || of_rows;
         let kernel = comparison(&a, &b, op);
         Ok(Term::strict(op.to_string(), vec![a, b], Type::new(LogicalType::Boolean, nullable), at, kernel))
     }

@@ -90,7 +90,8 @@ pub(in crate::query) fn numeric(a: Term, b: Term, op: &BinaryOperator, at: std::
     }
     let exact = |logical: &T| as_decimal(logical).unwrap_or((MOST_DIGITS, 0));
     if is_integer(&left) && is_integer(&right) {
-        let ty = common(&left, &right).unwrap_or(T::BigInt);
+        // A rest is less than what it is divided by, whose type it has.
+        let ty = if *op == Op::Modulo { right } else { common(&left, &right).unwrap_or(T::BigInt) };
         let divides = matches!(op, Op::Divide | Op::Modulo);
         let zero = b.constant_long().is_none_or(|value| value == 0);
         let made = Term::strict(op.to_string(), vec![a, b], Type::new(ty, nullable), at, integer_kernel(op));
