@@ -127,7 +127,7 @@ mod with_sql {
         let there: Vec<_> = files.iter().filter(|file| !force && file.symlink_metadata().is_ok()).collect();
         if !there.is_empty() {
             let there: Vec<_> = there.iter().map(|file| file.display().to_string()).collect();
-            let why = format!("{} is there already; nothing is written without --force", there.join(", "));
+            let why = format!("already there: {}; nothing is written without --force", there.join(", "));
             return Err(Refused(Exit::Refused, why));
         }
         fs::create_dir_all(out).map_err(|error| system(out, &error))?;

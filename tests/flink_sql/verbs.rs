@@ -62,7 +62,7 @@ fn every_insert_becomes_a_file_and_a_file_is_written_over_only_when_asked_to() {
 
     let (exit, _, error) = run(folder, &["import", "a.sql"]);
     assert_eq!(exit, 73, "{error}");
-    assert!(error.contains("pipelines/s-to-p.yaml, pipelines/s-to-k.yaml is there already"), "{error}");
+    assert!(error.contains("already there: pipelines/s-to-p.yaml, pipelines/s-to-k.yaml"), "{error}");
     fs::write(folder.join("pipelines/s-to-p.yaml"), "changed").unwrap();
     assert_eq!(run(folder, &["import", "a.sql", "--force"]).0, 0);
     assert_eq!(fs::read_to_string(folder.join("pipelines/s-to-p.yaml")).unwrap(), FIRST);
