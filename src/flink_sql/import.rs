@@ -287,7 +287,12 @@ impl<'a> Importing<'a> {
                 if found.as_ref().is_some_and(|found| found.unknown) {
                     continue;
                 }
-                diagnostic.span = Some(found.map_or(draft.insert.place, |found| found.place));
+                let place = found.map_or(draft.insert.place, |found| found.place);
+                diagnostic.span = Some(place);
+                let written = self.script.text(place.range());
+                if written.starts_with("'<") && written.ends_with(">'") {
+                    diagnostic.help.get_or_insert_with(|| "it stands for a value of yours: put that in".to_owned());
+                }
                 push_once(&mut self.report, diagnostic);
             }
         }

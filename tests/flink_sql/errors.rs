@@ -261,6 +261,10 @@ fn what_check_says_of_the_definition_is_told_in_the_script() {
             "x.sql:4:3: error: `source` has no option `batchsize`; did you mean `batchSize`?\n",
         ),
         (
+            format!("{mns},\n  'region' = 'r', 'format' = 'json',\n  'batchSize' = '<yourBatch>'"),
+            "x.sql:4:17: error: `batchSize` is `<yourBatch>`; expected an integer from 1 to 16; it stands for a value of yours: put that in\n",
+        ),
+        (
             format!("{mns},\n  'region' = 'r', 'format' = 'json',\n  'batchSize' = '17'"),
             "x.sql:4:17: error: `batchSize` is `17`; expected an integer from 1 to 16\n",
         ),
@@ -342,6 +346,13 @@ CREATE TABLE p (a INT) WITH ('connector' = 'print'); INSERT INTO p SELECT * FROM
     let told = import(Path::new("x.sql"), &script.replace(" WHERE", "")).report.render(Style::Plain);
     assert!(told.contains("did you mean `accessKeySecret`?") || told.contains("has no option"), "{told}");
     assert!(!told.contains("T0PS3CRET"), "{told}");
+}
+
+#[test]
+fn a_script_as_the_page_has_it_without_its_line_breaks_says_what_is_missing() {
+    let script = "CREATE TABLE `s` ( `id` INT, PRIMARY KEY (`id`) NOT ENFORCED \u{2014} the key) WITH ( 'connector' = 'cmq', \u{2014} always);";
+    let expected = "x.sql:1:62: error: the comment behind `\u{2014}` has swallowed the rest of its line; put a line break after each comment, as the script once had\n";
+    assert_eq!(told(script), expected);
 }
 
 /// Whatever a script has become on its way, importing it ends, and says something or makes a definition.
