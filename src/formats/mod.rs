@@ -7,7 +7,8 @@ pub mod delimited;
 #[cfg(test)]
 mod flink_cases;
 pub mod json;
-#[cfg(all(test, feature = "sql"))]
+#[cfg(feature = "sql")]
+#[cfg(test)]
 mod query_cases;
 pub mod raw;
 mod reason;

@@ -23,22 +23,29 @@ use datafusion_physical_expr::PhysicalExpr;
 /// What a function makes of a row: a value, null, or the reason why it can make nothing of it.
 pub(super) type Out<T> = Result<Option<T>, String>;
 
+/// A function of a row.
+pub(super) type Each<T> = Arc<dyn Fn(&Row<'_>) -> Out<T> + Send + Sync>;
+/// A function of a row, of whose arguments it may hand on a part.
+pub(super) type Borrowing<T> = Arc<dyn for<'a> Fn(&Row<'a>) -> Out<Cow<'a, T>> + Send + Sync>;
+/// A function of whole columns.
+pub(super) type Whole = Arc<dyn Fn(&Args) -> Result<ArrayRef, String> + Send + Sync>;
+
 /// What a function makes of one row, by the type of what it makes.
 #[derive(Clone)]
 pub(super) enum Kernel {
-    Text(Arc<dyn for<'a> Fn(&Row<'a>) -> Out<Cow<'a, str>> + Send + Sync>),
-    Bytes(Arc<dyn for<'a> Fn(&Row<'a>) -> Out<Cow<'a, [u8]>> + Send + Sync>),
-    Bool(Arc<dyn Fn(&Row<'_>) -> Out<bool> + Send + Sync>),
+    Text(Borrowing<str>),
+    Bytes(Borrowing<[u8]>),
+    Bool(Each<bool>),
     /// INT, DATE, TIME, months
-    Int(Arc<dyn Fn(&Row<'_>) -> Out<i32> + Send + Sync>),
+    Int(Each<i32>),
     /// BIGINT, timestamps in the unit of their type, milliseconds; and cut to its width what is a smaller integer
-    Long(Arc<dyn Fn(&Row<'_>) -> Out<i64> + Send + Sync>),
+    Long(Each<i64>),
     /// DOUBLE, and rounded to it FLOAT
-    Double(Arc<dyn Fn(&Row<'_>) -> Out<f64> + Send + Sync>),
+    Double(Each<f64>),
     /// The unscaled value of a DECIMAL
-    Decimal(Arc<dyn Fn(&Row<'_>) -> Out<i128> + Send + Sync>),
+    Decimal(Each<i128>),
     /// A whole column at once, nulls included.
-    Column(Arc<dyn Fn(&Args) -> Result<ArrayRef, String> + Send + Sync>),
+    Column(Whole),
 }
 
 /// Columns given to a function.
@@ -211,7 +218,7 @@ pub(super) struct Call {
 
 impl Call {
     /// `returns` is what the kernel makes, `strict` whether it is null where an argument is.
-    pub(super) fn new(
+    pub(super) fn expr(
         name: impl Into<Cow<'static, str>>,
         args: Vec<Arc<dyn PhysicalExpr>>,
         returns: DataType,

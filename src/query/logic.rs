@@ -25,7 +25,7 @@ pub(super) struct Logic {
 
 impl Logic {
     /// `conditions`, each with whether it can fail for a row.
-    pub(super) fn new(and: bool, conditions: Vec<(Arc<dyn PhysicalExpr>, bool)>) -> Arc<dyn PhysicalExpr> {
+    pub(super) fn expr(and: bool, conditions: Vec<(Arc<dyn PhysicalExpr>, bool)>) -> Arc<dyn PhysicalExpr> {
         Arc::new(Self { decides: !and, conditions })
     }
 

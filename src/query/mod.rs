@@ -29,7 +29,8 @@ mod place;
 mod plan;
 #[cfg(feature = "sql")]
 mod syntax;
-#[cfg(all(feature = "sql", test))]
+#[cfg(feature = "sql")]
+#[cfg(test)]
 mod tests;
 #[cfg(feature = "sql")]
 mod types;

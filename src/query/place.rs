@@ -71,7 +71,8 @@ impl<'a> Places<'a> {
         token.map_or(start..start, |one| self.range(one.span))
     }
 
-    /// What the tokens between two places are, as written.
+    /// What stands there.
+    #[cfg(test)]
     pub(super) fn text(&self, range: &Range<usize>) -> &'a str {
         self.text.get(range.clone()).unwrap_or_default()
     }

@@ -21,6 +21,9 @@ use crate::model::{Column, ColumnType, Fault, FaultKind, LogicalType, RowReject,
 /// numbers decide what fails.
 const MOST_TRIES: usize = 100;
 
+/// Bytes of the stack of a planner; only what is used of it is taken.
+const STACK: usize = 64 * 1024 * 1024;
+
 /// A query as expressions.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
@@ -39,7 +42,21 @@ struct Output {
 }
 
 impl Plan {
+    /// Plans on a thread of its own, whose stack bears any text that is not refused for its length: sqlparser's trees
+    /// are as deep as a chain of operators is long, and are walked and dropped by functions that call themselves.
     pub(super) fn new(text: &str, source: &Schema) -> Result<Self, Vec<QueryError>> {
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("plan".into()).stack_size(STACK);
+            let failed = |what: String| Err(vec![QueryError::new(0..text.len(), what)]);
+            match thread.spawn_scoped(scope, || Self::make(text, source)).map(|thread| thread.join()) {
+                Ok(Ok(planned)) => planned,
+                Ok(Err(_)) => failed("the planner of queries panicked: a bug".into()),
+                Err(error) => failed(format!("no thread to plan the query could be started: {error}")),
+            }
+        })
+    }
+
+    fn make(text: &str, source: &Schema) -> Result<Self, Vec<QueryError>> {
         let mut places = Places::new(text);
         let frame = frame::read(&mut places, text)?;
         let lower = Lower::new(&places, source, frame.alias.as_deref());
@@ -69,6 +86,11 @@ impl Plan {
 
     pub(super) const fn schema(&self) -> &Schema {
         &self.schema
+    }
+
+    #[cfg(test)]
+    pub(super) const fn is_identity(&self) -> bool {
+        self.identity
     }
 
     pub(super) fn run(&self, rows: &RecordBatch) -> Result<Selected, Fault> {

@@ -13,9 +13,9 @@ pub(in crate::query) fn parse_boolean(text: &str) -> Result<bool, String> {
     const TRUE: [&str; 5] = ["t", "true", "y", "yes", "1"];
     const FALSE: [&str; 5] = ["f", "false", "n", "no", "0"];
     let text_is = |word: &&str| text.trim_matches(' ').eq_ignore_ascii_case(word);
-    if TRUE.iter().any(|word| text_is(word)) {
+    if TRUE.iter().any(text_is) {
         Ok(true)
-    } else if FALSE.iter().any(|word| text_is(word)) {
+    } else if FALSE.iter().any(text_is) {
         Ok(false)
     } else {
         Err(no_value(text, "BOOLEAN"))

@@ -20,7 +20,7 @@ use crate::{
     model::{ColumnType, LogicalType as T, number},
     query::{
         QueryError,
-        call::{Kernel, Out, Row},
+        call::{Each, Kernel, Row},
         cast,
         lower::{Planned, Term},
         types::Type,
@@ -284,7 +284,7 @@ fn made<V: 'static>(
     find: impl Fn(&Row<'_>) -> Result<Result<Node, Behaviour>, String> + Send + Sync + 'static,
     default: fn(&Row<'_>, usize) -> V,
     read: fn(&Node) -> Option<V>,
-) -> Arc<dyn Fn(&Row<'_>) -> Out<V> + Send + Sync> {
+) -> Each<V> {
     Arc::new(move |row| {
         if row.is_null(0) || row.is_null(1) {
             return Ok(None);

@@ -98,7 +98,7 @@ fn all_of(and: bool, conditions: &[Term], at: Range<usize>) -> Term {
     let nullable = conditions.iter().any(|one| one.ty.nullable);
     let parts = conditions.iter().map(|one| (Arc::clone(&one.expr), one.fails)).collect();
     let of: Vec<&Term> = conditions.iter().collect();
-    Term::over(Logic::new(and, parts), Type::new(LogicalType::Boolean, nullable), at, &of)
+    Term::over(Logic::expr(and, parts), Type::new(LogicalType::Boolean, nullable), at, &of)
 }
 
 /// A set of constants of the type of the value; `None`: they are compared one by one.

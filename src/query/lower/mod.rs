@@ -30,7 +30,7 @@ pub(super) use term::Term;
 
 /// How deep an expression may be. Chains of AND, OR and other operators that are written one after another are as
 /// deep as they are long, but for AND and OR, which are taken as a whole.
-const MOST_DEPTH: usize = 400;
+const MOST_DEPTH: usize = 150;
 
 /// Plans expressions over the columns of a source.
 pub(super) struct Lower<'a> {
@@ -203,7 +203,7 @@ impl<'a> Lower<'a> {
         }
         let nullable = conditions.iter().any(|one| one.ty.nullable);
         let parts = conditions.iter().map(|one| (Arc::clone(&one.expr), one.fails)).collect();
-        let logic = Logic::new(*op == BinaryOperator::And, parts);
+        let logic = Logic::expr(*op == BinaryOperator::And, parts);
         let of: Vec<&Term> = conditions.iter().collect();
         Ok(Term::over(logic, Type::new(LogicalType::Boolean, nullable), self.at(expression), &of))
     }

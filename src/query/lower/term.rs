@@ -133,7 +133,7 @@ impl Term {
         kernel: Kernel,
     ) -> Self {
         let call =
-            Call::new(name, args.iter().map(|arg| Arc::clone(&arg.expr)).collect(), ty.kind.to_arrow(), true, kernel);
+            Call::expr(name, args.iter().map(|arg| Arc::clone(&arg.expr)).collect(), ty.kind.to_arrow(), true, kernel);
         Self::over(call, ty, at, &args.iter().collect::<Vec<_>>())
     }
 
@@ -146,7 +146,7 @@ impl Term {
         kernel: Kernel,
     ) -> Self {
         let call =
-            Call::new(name, args.iter().map(|arg| Arc::clone(&arg.expr)).collect(), ty.kind.to_arrow(), false, kernel);
+            Call::expr(name, args.iter().map(|arg| Arc::clone(&arg.expr)).collect(), ty.kind.to_arrow(), false, kernel);
         Self::over(call, ty, at, &args.iter().collect::<Vec<_>>())
     }
 
