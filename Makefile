@@ -1,8 +1,9 @@
 # make demo      everything at once, to look at (a debug build: about five minutes on two cores the first time)
-# make test      all tests; sets up the SDKs they drive (Python virtual environment, npm packages), and RocketMQ
+# make test      all tests; sets up the SDKs they drive (Python virtual environment, npm packages), RocketMQ, and the jars
+#                of Flink (needs a JDK; fetches 350 MB the first time)
 # make rocketmq  the real servers of RocketMQ for the tests, by Maven (needs a JDK; fetches 120 MB the first time)
 # make lint      rustfmt and clippy
-# make flink     runs the known cases of json, csv and raw on real Flink (needs a JDK; fetches 230 MB the first time)
+# make flink     runs the known cases of json, csv, raw and SQL on real Flink (needs a JDK; fetches 230 MB the first time)
 # make bench     speed, as ratios to a baseline measured in the same run
 
 CARGO ?= cargo
@@ -12,12 +13,13 @@ CARGO ?= cargo
 demo:
 	$(CARGO) run --quiet -- --log warn demo
 
-# Without Java the tests that need RocketMQ's servers are skipped and listed at the end; in CI they fail.
+# Without Java the tests that need RocketMQ's servers or Flink's planner are skipped and listed at the end; in CI they fail.
 test: sdk
 	sh tests/rocketmq/setup.sh || test -z "$$CI"
-	@rm -f target/rocketmq/skipped
+	python3 tests/flink/check_plans.py --prepare || test -z "$$CI"
+	@rm -f target/skipped
 	$(CARGO) test --features failpoints
-	@! test -e target/rocketmq/skipped || cat target/rocketmq/skipped
+	@! test -e target/skipped || cat target/skipped
 
 lint:
 	$(CARGO) fmt --check

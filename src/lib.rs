@@ -14,6 +14,8 @@ pub mod connectors;
 pub mod dedup;
 pub mod definition;
 pub mod emulator;
+#[cfg(feature = "sql")]
+pub mod flink_sql;
 pub mod formats;
 pub mod model;
 pub mod pipeline;

@@ -32,7 +32,7 @@ pub enum Exit {
     StoreFailed = 74,
     /// Another supervisor holds the state directory (EX_TEMPFAIL).
     LockHeld = 75,
-    /// A definition, or a test of one, is not valid (EX_CONFIG).
+    /// A definition, a test of one, or a script to import is not valid (EX_CONFIG).
     Definition = 78,
     /// A restart or reload that was asked for was not done before its deadline.
     RestartTimeout = 123,
@@ -53,10 +53,10 @@ Exit codes:
    69  no supervisor is running on the state directory, or it cannot be reached; `lag`: nor can the service
    70  too many threads are blocked at once, or the supervisor itself failed
    71  an address cannot be bound, or another thing the system denies
-   73  `state` refused a change: output is pending, or the new name is taken; `init`: the file is there
+   73  `state` refused a change: output is pending, or the new name is taken; `init` and `import`: a file is there
    74  the state store failed while running
    75  another supervisor holds the state directory
-   78  a definition, or a test of one, is not valid
+   78  a definition, a test of one, or a script to import is not valid
   123  restart or reload was not done before --deadline
   124  not everything was finished before the shutdown deadline; it will be read again";
 }

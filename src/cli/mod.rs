@@ -8,9 +8,11 @@ mod demo;
 pub mod describe;
 pub mod emulator;
 mod exit;
+mod export;
 #[cfg(feature = "failpoints")]
 mod failpoints;
 mod find;
+mod import;
 mod init;
 mod lag;
 mod reload;
@@ -73,6 +75,10 @@ enum Verb {
     Describe(describe::DescribeArgs),
     /// Write a definition to begin with, with a comment for every option.
     Init(init::InitArgs),
+    /// Make definitions of a script of Flink SQL, one for each INSERT.
+    Import(import::ImportArgs),
+    /// Write a pipeline as a script of Flink SQL.
+    Export(export::Args),
     /// Run the tests beside definitions: given messages, the rows they should become. Opens no source and no sink.
     Test(test::TestArgs),
     /// Show how far behind each queue of a pipeline is that reads by position, such as RocketMQ's.
@@ -124,6 +130,8 @@ pub fn main() -> Exit {
         Verb::Check(args) => uncaught(signals, || check::run(&args)),
         Verb::Describe(args) => uncaught(signals, || describe::run(&args)),
         Verb::Init(args) => uncaught(signals, || init::run(&args)),
+        Verb::Import(args) => uncaught(signals, || import::run(&args)),
+        Verb::Export(args) => uncaught(signals, || export::run(&args)),
         Verb::Test(args) => uncaught(signals, || test::run(&args)),
         Verb::Lag(args) => uncaught(signals, || lag::run(&args)),
         Verb::Replay(args) => uncaught(signals, || replay::run(&args)),
@@ -161,6 +169,13 @@ fn whole<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result
 fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+/// For verbs that a build without the feature `sql` does not have.
+#[cfg(not(feature = "sql"))]
+fn without_sql() -> Exit {
+    tell!("error: this build has no SQL: it was built without the feature `sql`");
+    Exit::Usage
 }
 
 fn failed(what: &str, error: &dyn std::error::Error) -> Exit {

@@ -26,8 +26,17 @@ pub struct Loaded {
 /// Reads, checks and resolves files. A name, a queue or a folder that an earlier pipeline has is an error of the
 /// later one. Blocks.
 pub fn load(files: &[PathBuf], environment: &Environment) -> Vec<Loaded> {
+    all(files.iter().map(|file| definition::load_file(file, &REGISTRY, environment)))
+}
+
+/// The same for texts, each as if it stood in the file of this name.
+pub fn load_texts(texts: &[(PathBuf, String)], environment: &Environment) -> Vec<Loaded> {
+    all(texts.iter().map(|(file, text)| definition::load_text(file, text, &REGISTRY, environment)))
+}
+
+fn all(read: impl Iterator<Item = definition::Loaded>) -> Vec<Loaded> {
     let mut claimed: HashMap<Claim, PathBuf> = HashMap::new();
-    let read: Vec<_> = files.iter().map(|file| read(file, environment, &mut claimed)).collect();
+    let read: Vec<_> = read.map(|read| resolved(read, &mut claimed)).collect();
     let mut names: HashSet<_> = read.iter().filter_map(|(_, plan)| Some(plan.as_ref()?.name.clone())).collect();
     let named = read.into_iter().map(|(read, plan)| {
         let name = plan.as_ref().map_or_else(|| name_to_show(&read, &mut names), |plan| plan.name.clone());
@@ -36,12 +45,7 @@ pub fn load(files: &[PathBuf], environment: &Environment) -> Vec<Loaded> {
     named.collect()
 }
 
-fn read(
-    file: &Path,
-    environment: &Environment,
-    claimed: &mut HashMap<Claim, PathBuf>,
-) -> (definition::Loaded, Option<Plan>) {
-    let mut read = definition::load_file(file, &REGISTRY, environment);
+fn resolved(mut read: definition::Loaded, claimed: &mut HashMap<Claim, PathBuf>) -> (definition::Loaded, Option<Plan>) {
     let Some(definition) = &read.definition else { return (read, None) };
     let mut plan = match resolve::resolve(definition) {
         Ok(plan) => plan,
@@ -67,7 +71,7 @@ fn read(
         claims.push(claim);
     }
     if taken.is_empty() {
-        claimed.extend(claims.iter().map(|claim| (claim.clone(), file.to_owned())));
+        claimed.extend(claims.iter().map(|claim| (claim.clone(), read.file.clone())));
         plan.claims = claims;
         return (read, Some(plan));
     }

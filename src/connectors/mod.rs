@@ -16,7 +16,7 @@ mod resolve;
 pub mod rocketmq;
 mod shape;
 
-pub use load::{Loaded, load};
+pub use load::{Loaded, load, load_texts};
 pub use not_null::NotNull;
 pub use plan::{Claim, DeadLetterPlan, MakeSink, Plan, PrimaryKey, Transport};
 pub use resolve::{encoder, fate, recover_elsewhere, resolve};

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     diagnostics::{Diagnostic, Report},
-    located,
+    located::{self, Node},
     pipeline::{PipelineDefinition, ReadPipeline, read_pipeline},
     registry::Registry,
     substitute::{Environment, substitute},
@@ -61,6 +61,12 @@ pub fn load_text(file: &Path, text: &str, registry: &Registry, environment: &Env
     });
     let ReadPipeline { name, definition } = read.unwrap_or_default();
     Loaded { file: file.to_owned(), name, definition, report }
+}
+
+/// A text of a definition as it is written, with nothing put in the place of `${...}`. `None`: it is no YAML, or no
+/// mapping.
+pub fn written(text: &str) -> Option<Node> {
+    located::read(text, located::DEFINITION, &mut Report::default())
 }
 
 pub(super) fn read_text(file: &Path) -> Result<String, Box<Diagnostic>> {

@@ -25,7 +25,7 @@ pub use column_options::ColumnOptions;
 pub use diagnostics::{Diagnostic, MASK, Report, Severity, Style};
 pub use endpoint::{At, Endpoint, FormatDefinition, Role};
 pub use folder::{Discovered, discover, discover_tests};
-pub use loading::{LARGEST_FILE, Loaded, load_file, load_text};
+pub use loading::{LARGEST_FILE, Loaded, load_file, load_text, written};
 pub use located::{Entry, Located, Node, Span, Value};
 pub use options::{OptionKind, OptionSpec, OptionTable, OptionValue, Options};
 pub use pipeline::{CheckpointDefinition, OnError, PipelineDefinition, RestartDefinition};
@@ -33,7 +33,7 @@ pub use registry::{
     Check, ConnectorTables, FormatTables, FormatUse, MetadataKey, MetadataType, Registry, RoleTables, no_check,
 };
 pub use show::Digest;
-pub use substitute::Environment;
+pub use substitute::{Environment, is_reference};
 pub use test_file::{Case, Content, ExpectedReject, Input, TestFile, TestMessage, read_test};
 pub use units::{
     Per, Rate, parse_boolean, parse_character, parse_duration, parse_integer, parse_size, show_duration, unescape,

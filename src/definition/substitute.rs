@@ -61,9 +61,7 @@ impl Environment {
     }
 
     fn secret(&self, name: &str) -> Result<String, Box<Diagnostic>> {
-        let mut components = Path::new(name).components();
-        let plain = matches!((components.next(), components.next()), (Some(Component::Normal(_)), None));
-        if !plain || name.contains(['/', '\\', '\0']) {
+        if !is_name_of_secret(name) {
             let expected = "the name of a file in the secrets directory, without a path";
             return Err(Diagnostic::error(format!("`{name}` is not the name of a secret")).expected(expected).into());
         }
@@ -170,6 +168,27 @@ fn resolve(scalar: &mut Scalar, span: Span, environment: &Environment, report: &
     good
 }
 
+/// Whether what stands between `${` and `}` refers to something: a secret or a variable, perhaps with a default.
+pub fn is_reference(reference: &str) -> bool {
+    if let Some(name) = reference.strip_prefix(SECRETS) {
+        return is_name_of_secret(name);
+    }
+    let (name, default) = reference.split_once(":-").unwrap_or((reference, ""));
+    is_name_of_variable(name) && !default.contains("${")
+}
+
+fn is_name_of_secret(name: &str) -> bool {
+    let mut components = Path::new(name).components();
+    let plain = matches!((components.next(), components.next()), (Some(Component::Normal(_)), None));
+    plain && !name.contains(['/', '\\', '\0'])
+}
+
+fn is_name_of_variable(name: &str) -> bool {
+    let mut characters = name.chars();
+    let first = characters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    first && characters.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 /// The value of what stands between `${` and `}`, and whether it is a secret.
 fn value_of(reference: &str, environment: &Environment) -> Result<(String, bool), Box<Diagnostic>> {
     if let Some(name) = reference.strip_prefix(SECRETS) {
@@ -179,9 +198,7 @@ fn value_of(reference: &str, environment: &Environment) -> Result<(String, bool)
         Some((name, default)) => (name, Some(default)),
         None => (reference, None),
     };
-    let mut characters = name.chars();
-    let first = characters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-    if !first || !characters.all(|c| c.is_ascii_alphanumeric() || c == '_') {
+    if !is_name_of_variable(name) {
         return Err(Diagnostic::error("`${...}` does not hold the name of a variable")
             .expected("`${NAME}`, `${NAME:-default}` or `${secret_values.NAME}`")
             .help("a literal `$` is written `$$`")

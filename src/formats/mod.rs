@@ -7,7 +7,9 @@ pub mod delimited;
 #[cfg(test)]
 mod flink_cases;
 pub mod json;
-mod number;
+#[cfg(feature = "sql")]
+#[cfg(test)]
+mod query_cases;
 pub mod raw;
 mod reason;
 mod scalars;
@@ -17,7 +19,7 @@ use arrow_array::RecordBatch;
 
 use crate::{
     definition::{FormatTables, Options},
-    model::{RowReject, RowsBuilder, Schema},
+    model::{RowReject, RowsBuilder, Schema, number},
 };
 
 /// Fills rows from bodies, one message at a time: a body that does not decode never harms its neighbours.

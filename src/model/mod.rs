@@ -11,6 +11,7 @@ mod fault;
 mod ids;
 mod inserts;
 mod message;
+pub mod number;
 mod spelling;
 mod token;
 mod type_display;

@@ -1,5 +1,39 @@
 //! The SQL of a pipeline: one `SELECT ... FROM source [WHERE ...]` that runs over each batch of rows, with Flink's
 //! meaning. A query is planned once, against the declared columns of the source.
+//!
+//! sqlparser reads the text, [`frame`] refuses what rows alone cannot answer, [`lower`] gives every expression its
+//! type by Flink's rules and makes a physical expression of DataFusion of it. DataFusion's own planner and functions
+//! are not used: its types of results, casts, arithmetic and texts are those of Postgres, not of Flink.
+
+#[cfg(not(feature = "sql"))]
+mod absent;
+#[cfg(feature = "sql")]
+mod call;
+#[cfg(feature = "sql")]
+mod cast;
+#[cfg(feature = "sql")]
+mod clock;
+#[cfg(feature = "sql")]
+pub mod dialect;
+#[cfg(feature = "sql")]
+mod frame;
+#[cfg(feature = "sql")]
+mod functions;
+#[cfg(feature = "sql")]
+mod logic;
+#[cfg(feature = "sql")]
+mod lower;
+#[cfg(feature = "sql")]
+mod place;
+#[cfg(feature = "sql")]
+mod plan;
+#[cfg(feature = "sql")]
+mod syntax;
+#[cfg(feature = "sql")]
+#[cfg(test)]
+mod tests;
+#[cfg(feature = "sql")]
+mod types;
 
 use std::ops::Range;
 
@@ -7,11 +41,16 @@ use arrow_array::RecordBatch;
 
 use crate::model::{Fault, RowReject, Schema};
 
+#[cfg(not(feature = "sql"))]
+use absent::Plan;
+#[cfg(feature = "sql")]
+use plan::Plan;
+
 /// A planned query.
 #[derive(Debug, Clone)]
 pub struct Query {
     text: String,
-    schema: Schema,
+    plan: Plan,
 }
 
 /// Why a query cannot be planned.
@@ -40,13 +79,33 @@ pub struct Selected {
     pub rejects: Vec<RowReject>,
 }
 
+impl QueryError {
+    pub(crate) fn new(at: Range<usize>, message: impl Into<String>) -> Self {
+        Self { message: message.into(), at, expected: None, nearest: None, help: None }
+    }
+
+    #[cfg(feature = "sql")]
+    fn expected(self, expected: impl Into<String>) -> Self {
+        Self { expected: Some(expected.into()), ..self }
+    }
+
+    #[cfg(feature = "sql")]
+    fn nearest(self, nearest: Option<&str>) -> Self {
+        Self { nearest: nearest.map(str::to_owned), ..self }
+    }
+
+    pub(crate) fn help(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
+    }
+}
+
 impl Query {
     /// Plans a query against the columns of the source.
     ///
     /// # Errors
     /// Everything that is wrong with it, in the order of the text.
     pub fn plan(text: &str, source: &Schema) -> Result<Self, Vec<QueryError>> {
-        Ok(Self { text: text.to_owned(), schema: source.clone() })
+        Ok(Self { text: text.to_owned(), plan: Plan::new(text, source)? })
     }
 
     /// As it was written.
@@ -56,7 +115,7 @@ impl Query {
 
     /// The columns of the output, all of them physical.
     pub fn schema(&self) -> &Schema {
-        &self.schema
+        self.plan.schema()
     }
 
     /// Runs it over a batch, whose columns are those it was planned against.
@@ -64,7 +123,6 @@ impl Query {
     /// # Errors
     /// Only a bug; what is wrong with a row is answered with the others.
     pub fn run(&self, rows: &RecordBatch) -> Result<Selected, Fault> {
-        let from = (0..rows.num_rows()).collect();
-        Ok(Selected { rows: rows.clone(), from, rejects: Vec::new() })
+        self.plan.run(rows)
     }
 }

@@ -23,6 +23,7 @@ ARCHIVE = CACHE / f"apache-flink-libraries-{FLINK}.tar.gz"
 JARS = CACHE / f"apache-flink-libraries-{FLINK}" / "deps" / "lib"
 NEEDED = ("flink-cep", "flink-connector-files", "flink-csv", "flink-dist", "flink-json", "flink-table-api-java-uber", "flink-table-runtime")
 PLANNER = "flink-table-planner.jar"
+SQL = CASES / "sql.json"
 MODES = ("default", "ignore", "missing")
 KNOWN = (*MODES, "tree", "written", "file")
 
@@ -55,19 +56,53 @@ def jars():
     return ":".join(map(str, [*sorted(JARS.glob("*.jar")), CACHE / PLANNER]))
 
 
-def answers(cases):
+def run(program, questions):
+    """Compiles a program beside this one and runs it: a question a line, and an answer a line."""
     if not shutil.which("javac"):
         sys.exit("A JDK of 17 or newer is needed: apt-get install openjdk-17-jdk-headless")
     classes, path = CACHE / "classes", jars()
     classes.mkdir(exist_ok=True)
-    subprocess.run(["javac", "-cp", path, "-d", classes, ROOT / "tests" / "flink" / "FlinkCases.java"], check=True)
-    lines = "".join(json.dumps(case) + "\n" for case in cases)
+    subprocess.run(["javac", "-cp", path, "-d", classes, ROOT / "tests" / "flink" / f"{program}.java"], check=True)
+    lines = "".join(json.dumps(question) + "\n" for question in questions)
     # As in the containers that Flink usually runs in.
-    java = ["java", "-Xmx1g", "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8", "-cp", f"{classes}:{path}", "FlinkCases"]
+    java = ["java", "-Xmx1g", "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8", "-cp", f"{classes}:{path}", program]
     done = subprocess.run(java, input=lines, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(done.stderr)
-    return [reduced(json.loads(line)) for line in done.stdout.split("\n") if line]
+    return [json.loads(line) for line in done.stdout.split("\n") if line]
+
+
+def answers(cases):
+    return [reduced(answer) for answer in run("FlinkCases", cases)]
+
+
+def check_sql(asked_for):
+    """The same for expressions; answers how many the file says wrongly, how many there are, and how many differ here."""
+    document = json.loads(SQL.read_text(encoding="utf-8"))
+    wrong, all_cases = 0, [case for group in document["groups"] for case in group["cases"]]
+    for group, found in zip(document["groups"], run("FlinkSql", document["groups"]), strict=True):
+        for case, answer in zip(group["cases"], found, strict=True):
+            if "because" in answer:
+                answer["because"] = answer["because"].strip().split("\n")[0][:160]
+            known = {key: case[key] for key in ("type", "makes", "because") if key in case}
+            if known != answer:
+                wrong += 1
+                print(f"{SQL.name}, {group['name']}: {case['sql']}\n  the file says  {cell(known)}\n  Flink makes    {cell(answer)}")
+            if "--update" in asked_for:
+                here = case.pop("here", None)
+                for key in known:
+                    case.pop(key)
+                case.update(answer, **({"here": here} if here else {}))
+    if "--update" in asked_for:
+        document["flink"] = FLINK
+        SQL.write_text(render(document), encoding="utf-8")
+    differing = [case for case in all_cases if "here" in case]
+    if "--list" in asked_for:
+        for why in dict.fromkeys(case["here"]["why"] for case in differing):
+            print(f"\n{SQL.name}: {why}")
+            print("\n".join(f"  {case['sql']}" for case in differing if case["here"]["why"] == why))
+    print(f"{SQL.name}: {len(all_cases)} cases, of which {len(differing)} differ here, each with its reason")
+    return wrong, len(all_cases), len(differing)
 
 
 def reduced(answer):
@@ -146,7 +181,7 @@ def list_differences(name, pairs):
 
 def main():
     asked_for, wrong, total, listed = sys.argv[1:], 0, 0, 0
-    documents = [(file, json.loads(file.read_text(encoding="utf-8"))) for file in sorted(CASES.glob("*.json"))]
+    documents = [(file, json.loads(file.read_text(encoding="utf-8"))) for file in sorted(CASES.glob("*.json")) if file != SQL]
     pairs = [(d, g, c) for _, d in documents for g in d["groups"] for c in g["cases"]]
     shared = ("schema", "options")
     asked = [{"format": d["format"], **{k: g[k] for k in shared if k in g}, **c} for d, g, c in pairs]
@@ -166,6 +201,8 @@ def main():
         differing = sum("here" in case for _, case in here)
         print(f"{file.name}: {len(here)} cases, of which {differing} differ here, each with its reason")
         total, listed = total + len(here), listed + differing
+    of_sql = check_sql(asked_for)
+    wrong, total, listed = wrong + of_sql[0], total + of_sql[1], listed + of_sql[2]
     print(f"Flink {FLINK} makes of {total - wrong} of {total} cases what the files say. "
           f"Here {total - listed} agree with it, and {listed} differ as listed.")
     return 1 if wrong and "--update" not in asked_for else 0

@@ -8,9 +8,7 @@ mod messages;
 mod pipelines;
 
 use std::{
-    env,
     fs::{self, File},
-    io::{self, Write as _},
     net::{Ipv4Addr, TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -27,7 +25,7 @@ pub use messages::{Outgoing, Received};
 pub use pipelines::{Reading, bodies, positions, row, rows};
 use serde_json::{Value, json};
 
-use super::{Process, until};
+use super::{Process, skip, until};
 
 /// A broker needs three seconds of a core; how long that is on a busy machine nobody knows.
 const START: Duration = Duration::from_secs(240);
@@ -73,14 +71,7 @@ fn available() -> bool {
     if missing.is_empty() {
         return true;
     }
-    let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    let line = format!("skipped: {test}: the servers of RocketMQ are not installed: run `make rocketmq`");
-    assert!(env::var_os("CI").is_none_or(|ci| ci.is_empty()), "{line} (missing: {missing:?})");
-    // Not through println!, which is kept from who sees a test that passes.
-    let _ = writeln!(io::stderr(), "{line}");
-    let _ = fs::create_dir_all(installed());
-    let list = File::options().append(true).create(true).open(installed().join("skipped"));
-    let _ = list.and_then(|mut list| writeln!(list, "{line}"));
+    skip(&format!("the servers of RocketMQ are not installed: run `make rocketmq` (missing: {missing:?})"));
     false
 }
 

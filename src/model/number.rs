@@ -1,12 +1,12 @@
 //! Numbers as Java reads and writes them.
 
 /// Blanks as `String.trim` of Java knows them: everything up to and including U+0020.
-pub(super) fn trim(text: &str) -> &str {
+pub fn trim(text: &str) -> &str {
     text.trim_matches(|character| character <= ' ')
 }
 
 /// A JSON number as an integer: fractions are cut off toward zero. `None` if it is out of range.
-pub(super) fn truncated(number: &str) -> Option<i64> {
+pub fn truncated(number: &str) -> Option<i64> {
     if let Ok(value) = number.parse() {
         return Some(value);
     }
@@ -21,7 +21,7 @@ pub(super) fn truncated(number: &str) -> Option<i64> {
 
 /// A JSON number as an INT. Bounds are those of Jackson: the value itself must be within the range, not only what
 /// is left of it after its fraction has been cut off.
-pub(super) fn truncated_int(number: &str) -> Option<i32> {
+pub fn truncated_int(number: &str) -> Option<i32> {
     if let Ok(value) = number.parse() {
         return Some(value);
     }
@@ -31,7 +31,7 @@ pub(super) fn truncated_int(number: &str) -> Option<i32> {
 
 /// A text that Java's `Double.parseDouble` accepts, in the form Rust reads: blanks around it and a final `d` or
 /// `f` are allowed, `inf` and the like are not. Hexadecimal floats, which Java also reads, are refused.
-pub(super) fn java_float(text: &str) -> Option<&str> {
+pub fn java_float(text: &str) -> Option<&str> {
     let text = trim(text);
     match text.strip_prefix(['+', '-']).unwrap_or(text) {
         // Rust reads these with a sign as well.
@@ -44,7 +44,7 @@ pub(super) fn java_float(text: &str) -> Option<&str> {
 
 /// What a text is as a DECIMAL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Decimal {
+pub enum Decimal {
     /// The unscaled value.
     Value(i128),
     /// More digits before the point than the type has; Flink makes it null.
@@ -54,7 +54,7 @@ pub(super) enum Decimal {
 }
 
 /// Reads a decimal of any length and rounds it half up (away from zero) to the scale.
-pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Decimal {
+pub fn decimal(text: &str, precision: u8, scale: u8) -> Decimal {
     match short_decimal(text.as_bytes(), scale) {
         Some(value) if value.unsigned_abs() < 10_u64.pow(u32::from(precision.min(18))) => {
             return Decimal::Value(i128::from(value));
@@ -148,7 +148,7 @@ fn exponent_of(text: &str) -> Option<i64> {
 
 /// Writes a DOUBLE as `Double.toString` does (the shortest digits that read back the same); what is not finite as
 /// a quoted word, as Jackson does.
-pub(super) fn write_f64(value: f64, out: &mut Vec<u8>) {
+pub fn write_f64(value: f64, out: &mut Vec<u8>) {
     match non_finite(value) {
         Some(word) => out.extend_from_slice(word),
         None => write_java(ryu::Buffer::new().format_finite(value), value.abs(), out),
@@ -156,7 +156,7 @@ pub(super) fn write_f64(value: f64, out: &mut Vec<u8>) {
 }
 
 /// The same for a FLOAT.
-pub(super) fn write_f32(value: f32, out: &mut Vec<u8>) {
+pub fn write_f32(value: f32, out: &mut Vec<u8>) {
     match non_finite(f64::from(value)) {
         Some(word) => out.extend_from_slice(word),
         None => write_java(ryu::Buffer::new().format_finite(value), f64::from(value.abs()), out),
@@ -205,7 +205,7 @@ fn write_java(shortest: &str, magnitude: f64, out: &mut Vec<u8>) {
 
 /// Writes a DECIMAL without trailing zeros; unless `plain`, with an exponent where Java's `BigDecimal.toString`
 /// uses one.
-pub(super) fn write_decimal(unscaled: i128, scale: i8, plain: bool, out: &mut Vec<u8>) {
+pub fn write_decimal(unscaled: i128, scale: i8, plain: bool, out: &mut Vec<u8>) {
     if unscaled == 0 {
         out.push(b'0');
         return;

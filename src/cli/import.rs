@@ -1,0 +1,141 @@
+//! `queuewarden import`: a script of Flink SQL becomes definitions.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::check::Report;
+
+/// Arguments of `import`.
+#[derive(Debug, Args)]
+#[cfg_attr(not(feature = "sql"), allow(dead_code, reason = "only that there is no SQL is said then"))]
+pub struct ImportArgs {
+    /// The script; `-`: standard input
+    #[arg(value_name = "FILE.sql")]
+    script: PathBuf,
+    /// The folder the definitions go to; created if it is not there
+    #[arg(long, value_name = "DIR", default_value = "pipelines")]
+    out: PathBuf,
+    /// Print the definitions instead
+    #[arg(long, conflicts_with_all = ["out", "force"])]
+    print: bool,
+    /// Write over files that are there
+    #[arg(long)]
+    force: bool,
+    /// How to show what is wrong [default: with the source line]
+    #[arg(long, value_enum, default_value_t = Report::Full)]
+    report: Report,
+}
+
+/// A build without SQL has none.
+#[cfg(not(feature = "sql"))]
+pub fn run(_: &ImportArgs) -> super::Exit {
+    super::without_sql()
+}
+
+#[cfg(feature = "sql")]
+pub use with_sql::run;
+
+#[cfg(feature = "sql")]
+mod with_sql {
+    use std::{
+        fs::{self, File},
+        io::{self, Read, Write},
+        path::{Path, PathBuf},
+    };
+
+    use super::{
+        super::{
+            Exit,
+            check::{Report, style_of_stderr},
+            told::{say, show},
+        },
+        ImportArgs,
+    };
+    use crate::{
+        definition::Style,
+        flink_sql::{Imported, import},
+    };
+
+    /// Largest script, in bytes.
+    const LARGEST: u64 = 1 << 20;
+
+    /// Imports; diagnostics go to stderr, a line per file to stdout. If anything in the script cannot be imported nothing
+    /// is written.
+    pub fn run(args: &ImportArgs) -> Exit {
+        let stdin = args.script.as_os_str() == "-";
+        let file = if stdin { Path::new("stdin") } else { &args.script };
+        let text = match read(stdin, &args.script) {
+            Ok(text) => text,
+            Err(Refused(exit, why)) => {
+                tell!("error: {}: {why}", file.display());
+                return exit;
+            }
+        };
+        let imported = import(file, &text);
+        let style = if args.report == Report::Line { Style::Line } else { style_of_stderr() };
+        show(&imported.report.render(style));
+        let errors = imported.report.errors();
+        if errors > 0 {
+            tell!("nothing is written: {errors} {} cannot be imported", if errors == 1 { "thing" } else { "things" });
+            return Exit::Definition;
+        }
+        if args.print {
+            let texts: Vec<_> = imported.pipelines.iter().map(|pipeline| pipeline.text.trim_end()).collect();
+            say(&texts.join("\n---\n"));
+            return Exit::Done;
+        }
+        match write_all(&args.out, &imported.pipelines, args.force) {
+            Ok(written) => {
+                written.iter().for_each(|file| say(&format!("{}: written", file.display())));
+                Exit::Done
+            }
+            Err(Refused(exit, why)) => {
+                tell!("error: {why}");
+                exit
+            }
+        }
+    }
+
+    /// Why it ends, and how.
+    struct Refused(Exit, String);
+
+    fn read(stdin: bool, path: &Path) -> Result<String, Refused> {
+        let missing = |error: io::Error| Refused(Exit::NoInput, error.to_string());
+        let mut bytes = Vec::new();
+        let input: Box<dyn Read> = match stdin {
+            true => Box::new(io::stdin().lock()),
+            // Opening a pipe would wait for a writer that may never come, which is what is wanted of one.
+            false => Box::new(File::open(path).map_err(missing)?),
+        };
+        input.take(LARGEST + 1).read_to_end(&mut bytes).map_err(missing)?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(Refused(Exit::Definition, "the script is larger than 1 MiB".to_owned()));
+        }
+        let text = String::from_utf8(bytes);
+        let text = text.map_err(|_| Refused(Exit::Definition, "the script is not UTF-8".to_owned()))?;
+        // A byte order mark is no part of the first word.
+        Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+    }
+
+    /// Writes every definition, or none if one of the files is there.
+    fn write_all(out: &Path, pipelines: &[Imported], force: bool) -> Result<Vec<PathBuf>, Refused> {
+        let system = |what: &Path, error: &io::Error| {
+            Refused(Exit::System, format!("{} cannot be written: {error}", what.display()))
+        };
+        let files: Vec<_> = pipelines.iter().map(|pipeline| out.join(format!("{}.yaml", pipeline.name))).collect();
+        let there: Vec<_> = files.iter().filter(|file| !force && file.symlink_metadata().is_ok()).collect();
+        if !there.is_empty() {
+            let there: Vec<_> = there.iter().map(|file| file.display().to_string()).collect();
+            let why = format!("already there: {}; nothing is written without --force", there.join(", "));
+            return Err(Refused(Exit::Refused, why));
+        }
+        fs::create_dir_all(out).map_err(|error| system(out, &error))?;
+        for (file, pipeline) in files.iter().zip(pipelines) {
+            let created = if force { File::create(file) } else { File::create_new(file) };
+            let written = created.and_then(|mut created| created.write_all(pipeline.text.as_bytes()));
+            written.map_err(|error| system(file, &error))?;
+        }
+        Ok(files)
+    }
+}

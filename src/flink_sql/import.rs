@@ -1,0 +1,341 @@
+//! From a script to definitions, one for each INSERT.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    ops::Range,
+    path::{Path as FilePath, PathBuf},
+};
+
+use super::{
+    script::Script,
+    select::{Item, ItemKind, QueryText},
+    statements::{Insert, Statements, read_statements},
+    table::Table,
+    write::{Draft, Parts, write},
+};
+use crate::{
+    connectors::{REGISTRY, load_texts},
+    definition::{Diagnostic, Environment, Located, Report, Role, Span},
+    model::{Column, LogicalType, PipelineName, nearest},
+    query::Query,
+};
+
+/// What has become of a script.
+pub struct Import {
+    /// The definitions, in the order of their INSERTs; none if anything in the script is an error.
+    pub pipelines: Vec<Imported>,
+    /// Everything that is wrong with the script, or left out.
+    pub report: Report,
+}
+
+/// A definition made of an INSERT.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imported {
+    /// The pipeline's name, which no other of the script has.
+    pub name: PipelineName,
+    /// Its definition.
+    pub text: String,
+}
+
+/// Makes definitions of a script, and checks them. `file`: what the script is called in messages; the definitions say
+/// the name only, without folders.
+pub fn import(file: &FilePath, text: &str) -> Import {
+    let mut report = Report::new(file, text);
+    let Some(script) = Script::read(text, &mut report) else { return Import { pipelines: Vec::new(), report } };
+    let statements = read_statements(&script, &mut report);
+    show(&script, &statements, &mut report);
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let mut importing =
+        Importing { script: &script, statements: &statements, file: &name, report, used: BTreeSet::new() };
+    let mut names = HashSet::new();
+    let drafts: Vec<_> = statements.inserts.iter().filter_map(|insert| importing.draft(insert, &mut names)).collect();
+    importing.unused();
+    if !importing.report.has_errors() {
+        importing.check(&drafts);
+    }
+    let report = importing.report;
+    let valid = !report.has_errors();
+    let pipelines =
+        drafts.into_iter().filter(|_| valid).map(|draft| Imported { name: draft.name, text: draft.yaml.text });
+    Import { pipelines: pipelines.collect(), report }
+}
+
+/// Says what of the script may be shown: all but texts that may be secrets.
+fn show(script: &Script<'_>, statements: &Statements, report: &mut Report) {
+    use sqlparser::tokenizer::Token;
+    // A line and column are not asked for.
+    let bytes = |at: &Range<usize>| Span { start: at.start, end: at.end, ..Span::default() };
+    let is_text = |token: &Token| matches!(token, Token::SingleQuotedString(_) | Token::UnicodeStringLiteral(_));
+    for piece in script.pieces.iter().filter(|piece| !is_text(&piece.token)) {
+        report.show(bytes(&piece.at));
+    }
+    for insert in &statements.inserts {
+        let pieces = script.pieces.get(insert.select.pieces.clone()).unwrap_or_default();
+        pieces.iter().for_each(|piece| report.show(bytes(&piece.at)));
+    }
+    let open = ["connector", "format"];
+    for table in &statements.tables {
+        let connector = table.option("connector").and_then(|option| REGISTRY.connector(&option.value.value));
+        let tables = || connector.into_iter().flat_map(|found| [found.source.as_ref(), found.sink.as_ref()]).flatten();
+        for option in &table.options {
+            let key = option.key.value.as_str();
+            let specs = tables().filter_map(|tables| tables.options.find(key)).collect::<Vec<_>>();
+            let harmless = !specs.is_empty() && specs.iter().all(|spec| !spec.secret);
+            if harmless || open.contains(&key) {
+                report.show(option.value.span);
+            }
+        }
+    }
+}
+
+struct Importing<'a> {
+    script: &'a Script<'a>,
+    statements: &'a Statements,
+    /// The script's name.
+    file: &'a str,
+    report: Report,
+    /// The tables that some INSERT reads or writes.
+    used: BTreeSet<usize>,
+}
+
+impl<'a> Importing<'a> {
+    fn find(&mut self, insert: &Insert, path: &super::script::Path) -> Option<&'a Table> {
+        let place = self.script.places.span(path.at.clone());
+        match self.statements.find(insert, path, place) {
+            Ok((index, table)) => {
+                self.used.insert(index);
+                Some(table)
+            }
+            Err(error) => {
+                self.report.push(*error);
+                None
+            }
+        }
+    }
+
+    fn draft(&mut self, insert: &'a Insert, names: &mut HashSet<PipelineName>) -> Option<Draft<'a>> {
+        let sink = self.find(insert, &insert.target);
+        let source = self.find(insert, &insert.select.from);
+        let (source, sink) = source.zip(sink)?;
+        if source.broken || sink.broken {
+            // What is wrong with it has been told.
+            return None;
+        }
+        let before = self.report.errors();
+        let items = self.columns(insert, source, sink);
+        if self.report.errors() > before {
+            return None;
+        }
+        let query =
+            (!is_plain(insert, source) || items.is_some()).then(|| insert.select.text(self.script, items.as_deref()));
+        let schema = match &query {
+            Some(query) => self.plan(query, source)?.schema().columns.clone(),
+            None => source.schema().columns.into_iter().map(physical).collect(),
+        };
+        let declared: Vec<Column> = taken(sink).cloned().collect();
+        let inherits = declared == schema && sink.columns.len() == declared.len();
+        let name = self.name(insert, source, sink, names);
+        let parts = Parts { file: self.file, name, insert, source, sink, query, inherits };
+        write(parts, &mut self.report)
+    }
+
+    /// What the pipeline is called: as the script says, else by its tables.
+    fn name(
+        &mut self,
+        insert: &Insert,
+        source: &Table,
+        sink: &Table,
+        names: &mut HashSet<PipelineName>,
+    ) -> PipelineName {
+        let wanted = match insert.settings.name() {
+            Some(setting) => {
+                if let Err(expected) = PipelineName::new(&setting.value) {
+                    let warning = Diagnostic::warning("this is not a pipeline's name; the nearest is taken");
+                    self.report.push(warning.at(setting.span).expected(expected));
+                }
+                setting.value.clone()
+            }
+            None => format!("{}-to-{}", source.path.last(), sink.path.last()),
+        };
+        let numbered = (2..).map(|number| format!("{wanted}-{number}"));
+        let mut candidates =
+            std::iter::once(wanted.clone()).chain(numbered).map(|name| PipelineName::resembling(&name));
+        // There are more numbers than names.
+        let free = candidates.find(|name| !names.contains(name)).unwrap_or_else(|| PipelineName::resembling(&wanted));
+        names.insert(free.clone());
+        free
+    }
+
+    /// The select list in the order of the sink's columns, where the INSERT names some and it is another order.
+    fn columns(&mut self, insert: &Insert, source: &Table, sink: &Table) -> Option<Vec<Result<Range<usize>, String>>> {
+        let everything: Vec<Item>;
+        let items = match insert.select.items.as_slice() {
+            [Item { at, kind: ItemKind::Everything }] => {
+                let column = |column: &super::table::TableColumn| ItemKind::Column(column.column.name.clone());
+                everything = source.columns.iter().map(|of| Item { at: at.clone(), kind: column(of) }).collect();
+                everything.as_slice()
+            }
+            items if items.iter().any(|item| item.kind == ItemKind::Everything) => {
+                if insert.columns.is_some() {
+                    let error = Diagnostic::error("`*` beside other columns goes with no list of columns");
+                    self.report.push(error.at(insert.place).expected("the columns one by one"));
+                }
+                return None;
+            }
+            items => items,
+        };
+        let taken: Vec<&Column> = taken(sink).collect();
+        let Some(named) = &insert.columns else {
+            self.count(insert, items.len(), taken.len(), sink);
+            return None;
+        };
+        self.check_named(named, &taken, sink);
+        self.count(insert, items.len(), named.len(), sink);
+        if named.iter().map(|name| name.value.as_str()).eq(taken.iter().map(|column| column.name.as_str())) {
+            return None;
+        }
+        let has_text = !matches!(insert.select.items.as_slice(), [Item { kind: ItemKind::Everything, .. }]);
+        let one = |item: &Item| match &item.kind {
+            ItemKind::Column(name) if !has_text => Err(format!("`{}`", name.replace('`', "``"))),
+            _ => Ok(item.at.clone()),
+        };
+        let of = |column: &&Column| match named.iter().position(|name| name.value == column.name) {
+            Some(position) => items.get(position).map_or_else(|| Err("NULL".to_owned()), one),
+            None => Err(null(column)),
+        };
+        Some(taken.iter().map(of).collect())
+    }
+
+    fn count(&mut self, insert: &Insert, given: usize, wanted: usize, sink: &Table) {
+        if given != wanted {
+            let text = format!("{given} columns are selected for {wanted} of `{}`", sink.path.last());
+            let error = Diagnostic::error(text).at(insert.place);
+            self.report.push(error.expected("one for each; they are matched by position"));
+        }
+    }
+
+    fn check_named(&mut self, named: &[Located<String>], taken: &[&Column], sink: &Table) {
+        let table = sink.path.last();
+        for (index, name) in named.iter().enumerate() {
+            if !taken.iter().any(|column| column.name == name.value) {
+                let error = Diagnostic::error(format!("`{table}` takes no column `{}`", name.value)).at(name.span);
+                self.report.push(error.nearest(nearest(&name.value, taken.iter().map(|column| column.name.as_str()))));
+            }
+            if named.iter().take(index).any(|other| other.value == name.value) {
+                self.report.push(Diagnostic::error(format!("`{}` is named twice", name.value)).at(name.span));
+            }
+        }
+        let left_out = taken.iter().filter(|column| !named.iter().any(|name| name.value == column.name));
+        for (column, first) in left_out.zip(named.first().into_iter().cycle()) {
+            let is = if !column.ty.nullable {
+                "is NOT NULL and is given no value".to_owned()
+            } else if is_nested(&column.ty.logical) {
+                format!("is {}, and a query cannot make a null of that type", column.ty)
+            } else {
+                continue;
+            };
+            let error = Diagnostic::error(format!("`{}` of `{table}` {is}", column.name)).at(first.span);
+            self.report.push(error.expected("a value for it"));
+        }
+    }
+
+    /// Plans a query, so that what is wrong with it is told at its place in the script.
+    fn plan(&mut self, query: &QueryText, source: &Table) -> Option<Query> {
+        let errors = match Query::plan(&query.text, &source.schema()) {
+            Ok(query) => return Some(query),
+            Err(errors) => errors,
+        };
+        for error in errors {
+            let start = query.origin(error.at.start);
+            let end = query.origin(error.at.end.saturating_sub(1)).max(start) + 1;
+            let mut diagnostic = Diagnostic::error(error.message).at(self.script.places.span(start..end));
+            diagnostic.expected = error.expected;
+            diagnostic.help = error.help;
+            self.report.push(diagnostic.nearest(error.nearest));
+        }
+        None
+    }
+
+    /// Says which tables no INSERT reads or writes.
+    fn unused(&mut self) {
+        for (index, table) in self.statements.tables.iter().enumerate() {
+            if self.used.contains(&index) || table.broken || self.report.has_errors() {
+                continue;
+            }
+            let warning = Diagnostic::warning(format!("no INSERT reads or writes the table `{}`", table.path.last()));
+            self.report.push(warning.at(table.place).help("it becomes part of no pipeline"));
+        }
+        if !self.statements.has_insert && !self.report.has_errors() {
+            let error = Diagnostic::error("the script has no INSERT INTO, so there is nothing to run");
+            self.report.push(error.expected("INSERT INTO ... SELECT ... FROM ..."));
+        }
+    }
+
+    /// Checks the definitions as `check` does, and tells what is wrong where it stands in the script.
+    fn check(&mut self, drafts: &[Draft<'_>]) {
+        let texts: Vec<_> = drafts
+            .iter()
+            .map(|draft| (PathBuf::from(format!("{}.yaml", draft.name)), draft.yaml.text.clone()))
+            .collect();
+        // Each variable has a value of its own, so that two that are not set are not taken for the same.
+        let environment =
+            Environment::new(|name| Some(format!("http://{name}.invalid").into()), None).with_placeholders();
+        for (loaded, draft) in load_texts(&texts, &environment).iter().zip(drafts) {
+            let known: Vec<Diagnostic> = loaded.read.report.diagnostics().into_iter().cloned().collect();
+            for mut diagnostic in known {
+                let found = diagnostic.span.and_then(|span| draft.yaml.origin(span.start));
+                if found.as_ref().is_some_and(|found| found.unknown) {
+                    continue;
+                }
+                let place = found.map_or(draft.insert.place, |found| found.place);
+                diagnostic.span = Some(place);
+                let written = self.script.text(place.range());
+                if written.starts_with("'<") && written.ends_with(">'") {
+                    diagnostic.help.get_or_insert_with(|| "it stands for a value of yours: put that in".to_owned());
+                }
+                push_once(&mut self.report, diagnostic);
+            }
+        }
+    }
+}
+
+/// Reports what may be found again for another INSERT.
+pub(super) fn push_once(report: &mut Report, diagnostic: Diagnostic) {
+    if !report.diagnostics().contains(&&diagnostic) {
+        report.push(diagnostic);
+    }
+}
+
+/// A null for a column that is given no value.
+fn null(column: &Column) -> String {
+    format!("CAST(NULL AS {})", column.ty.logical)
+}
+
+const fn is_nested(ty: &LogicalType) -> bool {
+    matches!(ty, LogicalType::Array(_) | LogicalType::Map(..) | LogicalType::Row(_))
+}
+
+/// The columns of a sink that are written.
+fn taken(sink: &Table) -> impl Iterator<Item = &Column> {
+    sink.columns.iter().map(|column| &column.column).filter(|column| !column.is_virtual)
+}
+
+fn physical(column: Column) -> Column {
+    Column { metadata: None, is_virtual: false, ..column }
+}
+
+/// Whether a SELECT hands on every column as it is.
+fn is_plain(insert: &Insert, source: &Table) -> bool {
+    let same = |(item, column): (&Item, &super::table::TableColumn)| matches!(&item.kind, ItemKind::Column(name) if *name == column.column.name);
+    let items = &insert.select.items;
+    let every = items.len() == source.columns.len() && items.iter().zip(&source.columns).all(same);
+    !insert.select.has_where && (every || matches!(items.as_slice(), [Item { kind: ItemKind::Everything, .. }]))
+}
+
+/// How a table is used.
+pub(super) const fn name_of(role: Role) -> &'static str {
+    match role {
+        Role::Source => "read",
+        Role::Sink => "written",
+    }
+}

@@ -1,0 +1,321 @@
+//! A script as tokens, each with its place, and a cursor that reads them.
+//!
+//! `sqlparser` cuts the tokens; its parser is not used, for it knows neither METADATA nor ROW<> nor statement sets, and
+//! where it stops it cannot say what stands there. The texts of types go to the parser that reads those of definitions,
+//! those of queries to the planner.
+
+use std::ops::Range;
+
+use sqlparser::tokenizer::{Token, Tokenizer, Word};
+
+use super::places::Places;
+use crate::{
+    definition::{Diagnostic, Report, Span},
+    query::dialect::FlinkDialect,
+};
+
+/// A token and the bytes it stands at.
+#[derive(Debug, Clone)]
+pub(super) struct Piece {
+    pub token: Token,
+    pub at: Range<usize>,
+}
+
+impl Piece {
+    /// Whether it is this keyword, in any case and not quoted.
+    pub(super) fn is(&self, word: &str) -> bool {
+        matches!(&self.token, Token::Word(found) if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
+    }
+
+    /// The name it is, quoted or not.
+    pub(super) fn name(&self) -> Option<&str> {
+        match &self.token {
+            Token::Word(Word { value, .. }) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// A script, cut.
+pub(super) struct Script<'a> {
+    /// The script without comments; every byte stands where it stood.
+    pub clean: String,
+    pub pieces: Vec<Piece>,
+    pub places: Places<'a>,
+}
+
+impl<'a> Script<'a> {
+    /// Cuts a script. `None`: it cannot be, which has been reported.
+    pub(super) fn read(text: &'a str, report: &mut Report) -> Option<Self> {
+        let places = Places::new(text);
+        let clean = super::repair::repair(text, &places, report)?;
+        let pieces = match pieces(&clean) {
+            Ok(pieces) => pieces,
+            Err((message, at)) => {
+                let end = clean.get(at..).and_then(|rest| rest.chars().next()).map_or(at, |c| at + c.len_utf8());
+                report.push(Diagnostic::error(format!("this is not SQL: {message}")).at(places.span(at..end)));
+                return None;
+            }
+        };
+        Some(Self { clean, pieces, places })
+    }
+
+    /// What stands at these bytes, without comments.
+    pub(super) fn text(&self, bytes: Range<usize>) -> &str {
+        self.clean.get(bytes).unwrap_or_default()
+    }
+
+    /// The statements, as ranges of pieces, without their semicolons; none is empty.
+    pub(super) fn statements(&self) -> Vec<Range<usize>> {
+        let ends = self.pieces.iter().enumerate().filter(|(_, piece)| piece.token == Token::SemiColon);
+        let ends: Vec<usize> = ends.map(|(index, _)| index).chain([self.pieces.len()]).collect();
+        let starts = std::iter::once(0).chain(ends.iter().map(|end| end + 1));
+        starts.zip(ends.iter().copied()).map(|(start, end)| start..end).filter(|range| !range.is_empty()).collect()
+    }
+
+    /// A cursor over these pieces.
+    pub(super) fn cursor(&self, pieces: Range<usize>) -> Cursor<'_> {
+        Cursor { script: self, next: pieces.start, end: pieces.end }
+    }
+}
+
+/// Cuts a text that has no comments. The error holds the byte it is at.
+pub(super) fn pieces(text: &str) -> Result<Vec<Piece>, (String, usize)> {
+    let places = Places::new(text);
+    let tokens = Tokenizer::new(&FlinkDialect, text)
+        .tokenize_with_location()
+        .map_err(|error| (error.message, places.byte(error.location.line, error.location.column)))?;
+    let mut walk = Walk { characters: text.char_indices(), line: 1, column: 1, end: text.len() };
+    let mut pieces = Vec::with_capacity(tokens.len() / 2);
+    for token in tokens {
+        let start = walk.to(token.span.start.line, token.span.start.column);
+        let end = walk.to(token.span.end.line, token.span.end.column);
+        if !matches!(token.token, Token::Whitespace(_) | Token::EOF) {
+            pieces.push(Piece { token: token.token, at: start..end });
+        }
+    }
+    Ok(pieces)
+}
+
+/// Follows the tokenizer's lines and columns through a text, in one pass.
+struct Walk<'a> {
+    characters: std::str::CharIndices<'a>,
+    line: u64,
+    column: u64,
+    end: usize,
+}
+
+impl Walk<'_> {
+    fn to(&mut self, line: u64, column: u64) -> usize {
+        while (self.line, self.column) < (line, column) {
+            match self.characters.next() {
+                Some((_, '\n')) => (self.line, self.column) = (self.line + 1, 1),
+                Some(_) => self.column += 1,
+                None => return self.end,
+            }
+        }
+        self.characters.offset()
+    }
+}
+
+/// A name of one or several parts, such as `catalog.database.table`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Path {
+    pub parts: Vec<String>,
+    pub at: Range<usize>,
+}
+
+impl Path {
+    /// Its last part.
+    pub(super) fn last(&self) -> &str {
+        self.parts.last().map_or("", String::as_str)
+    }
+
+    /// Whether one names the other, perhaps with catalog and database left out.
+    pub(super) fn fits(&self, other: &Self) -> bool {
+        self.parts.ends_with(&other.parts) || other.parts.ends_with(&self.parts)
+    }
+}
+
+/// An error where something cannot be read.
+pub(super) type Read<T> = Result<T, Box<Diagnostic>>;
+
+/// Reads the pieces of a statement.
+#[derive(Clone)]
+pub(super) struct Cursor<'s> {
+    pub script: &'s Script<'s>,
+    /// The piece that is read next.
+    pub next: usize,
+    /// One past the last.
+    pub end: usize,
+}
+
+impl<'s> Cursor<'s> {
+    /// The piece so many after the next one.
+    pub(super) fn ahead(&self, by: usize) -> Option<&'s Piece> {
+        self.script.pieces.get(self.next + by..self.end)?.first()
+    }
+
+    pub(super) fn peek(&self) -> Option<&'s Piece> {
+        self.ahead(0)
+    }
+
+    pub(super) fn take(&mut self) -> Option<&'s Piece> {
+        let piece = self.peek()?;
+        self.next += 1;
+        Some(piece)
+    }
+
+    /// Whether the next pieces are these keywords.
+    pub(super) fn is(&self, words: &[&str]) -> bool {
+        words.iter().enumerate().all(|(by, word)| self.ahead(by).is_some_and(|piece| piece.is(word)))
+    }
+
+    /// Takes these keywords, if they are next.
+    pub(super) fn takes(&mut self, words: &[&str]) -> bool {
+        let found = self.is(words);
+        self.next += if found { words.len() } else { 0 };
+        found
+    }
+
+    /// Takes this token, if it is next.
+    pub(super) fn takes_token(&mut self, token: &Token) -> bool {
+        let found = self.peek().is_some_and(|piece| piece.token == *token);
+        self.next += usize::from(found);
+        found
+    }
+
+    /// Where the next piece stands; where there is none, the end of the last one.
+    pub(super) fn bytes(&self) -> Range<usize> {
+        match self.peek() {
+            Some(piece) => piece.at.clone(),
+            None => {
+                let before = self.end.checked_sub(1).and_then(|last| self.script.pieces.get(last));
+                let end = before.map_or(0, |piece| piece.at.end);
+                end..end
+            }
+        }
+    }
+
+    /// The same as a place.
+    pub(super) fn here(&self) -> Span {
+        self.script.places.span(self.bytes())
+    }
+
+    /// The bytes from the piece `first` to the one that was taken last.
+    pub(super) fn since(&self, first: usize) -> Range<usize> {
+        let start = self.script.pieces.get(first).map_or(0, |piece| piece.at.start);
+        let last = self.next.checked_sub(1).filter(|last| *last >= first);
+        let end = last.and_then(|last| self.script.pieces.get(last)).map_or(start, |piece| piece.at.end);
+        start..end
+    }
+
+    /// Says that the next piece is not what it should be.
+    pub(super) fn unexpected(&self, expected: impl Into<String>) -> Box<Diagnostic> {
+        let found = match self.peek() {
+            // A text may be a secret.
+            Some(Piece { token: Token::SingleQuotedString(_) | Token::UnicodeStringLiteral(_), .. }) => {
+                "a text".to_owned()
+            }
+            Some(piece) => format!("`{}`", self.script.text(piece.at.clone()).trim_matches('`')),
+            None => "the end of the statement".to_owned(),
+        };
+        Box::new(Diagnostic::error(format!("found {found}")).at(self.here()).expected(expected))
+    }
+
+    pub(super) fn token(&mut self, token: &Token) -> Read<()> {
+        if self.takes_token(token) { Ok(()) } else { Err(self.unexpected(format!("`{token}`"))) }
+    }
+
+    pub(super) fn words(&mut self, words: &[&str]) -> Read<()> {
+        if self.takes(words) { Ok(()) } else { Err(self.unexpected(words.join(" "))) }
+    }
+
+    /// One name.
+    pub(super) fn name(&mut self, expected: &str) -> Read<&'s Piece> {
+        match self.peek().filter(|piece| piece.name().is_some_and(|name| !name.is_empty())) {
+            Some(piece) => {
+                self.next += 1;
+                Ok(piece)
+            }
+            None => Err(self.unexpected(expected)),
+        }
+    }
+
+    /// A name of one or several parts.
+    pub(super) fn path(&mut self, expected: &str) -> Read<Path> {
+        let first = self.next;
+        let mut parts = Vec::new();
+        loop {
+            parts.push(self.name(expected)?.name().unwrap_or_default().to_owned());
+            if !self.takes_token(&Token::Period) {
+                return Ok(Path { parts, at: self.since(first) });
+            }
+        }
+    }
+
+    /// A text in quotes; `true` with one that was written with escapes, in which a dollar sign is just that.
+    pub(super) fn string(&mut self, expected: &str) -> Read<(String, bool)> {
+        let found = match self.peek().map(|piece| &piece.token) {
+            Some(Token::SingleQuotedString(text)) => (text.clone(), false),
+            Some(Token::UnicodeStringLiteral(text)) => (text.clone(), true),
+            _ => return Err(self.unexpected(expected)),
+        };
+        self.next += 1;
+        Ok(found)
+    }
+
+    /// Leaves out everything up to the comma or closing parenthesis that ends the element, which is not taken.
+    pub(super) fn skip_element(&mut self) {
+        let mut depth = Depth::default();
+        while let Some(piece) = self.peek() {
+            if depth.is_zero() && matches!(piece.token, Token::Comma | Token::RParen) {
+                return;
+            }
+            depth.pass(&piece.token);
+            self.next += 1;
+        }
+    }
+
+    /// Leaves out a parenthesis with all it holds; the opening one is next.
+    pub(super) fn skip_parenthesis(&mut self) {
+        let mut depth = Depth::default();
+        while let Some(piece) = self.take() {
+            depth.pass(&piece.token);
+            if depth.is_zero() {
+                return;
+            }
+        }
+    }
+}
+
+/// How deep in parentheses and angle brackets something is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Depth {
+    round: u32,
+    angle: u32,
+}
+
+impl Depth {
+    pub(super) const fn is_zero(self) -> bool {
+        self.round == 0 && self.angle == 0
+    }
+
+    pub(super) fn pass(&mut self, token: &Token) {
+        match token {
+            Token::LParen => self.round += 1,
+            Token::RParen => self.round = self.round.saturating_sub(1),
+            Token::Lt => self.angle += 1,
+            Token::Gt => self.angle = self.angle.saturating_sub(1),
+            Token::ShiftRight => self.angle = self.angle.saturating_sub(2),
+            _ => {}
+        }
+    }
+
+    /// The same for expressions, where an angle bracket compares.
+    pub(super) fn pass_round(&mut self, token: &Token) {
+        if matches!(token, Token::LParen | Token::RParen) {
+            self.pass(token);
+        }
+    }
+}

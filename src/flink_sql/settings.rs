@@ -1,0 +1,139 @@
+//! `SET`: what of Flink's configuration has a place in a definition.
+
+use std::collections::BTreeMap;
+
+use crate::definition::{Diagnostic, Located, Report, Span};
+
+/// What is set, by key, from some statement on.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Settings {
+    set: BTreeMap<String, Located<String>>,
+}
+
+/// A line of a section of a definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Line {
+    pub key: &'static str,
+    pub value: String,
+    /// Where the value was set.
+    pub place: Span,
+}
+
+const INTERVAL: &str = "execution.checkpointing.interval";
+const TIMEOUT: &str = "execution.checkpointing.timeout";
+const NAME: &str = "pipeline.name";
+const STRATEGY: &str = "restart-strategy.type";
+
+/// How Flink calls a strategy, and the keys below its name that have a counterpart.
+const STRATEGIES: [(&[&str], &str, &[&str]); 4] = [
+    (&["none", "off", "disable"], "none", &[]),
+    (&["fixed-delay", "fixeddelay"], "fixed-delay", &["attempts", "delay"]),
+    (
+        &["failure-rate", "failurerate"],
+        "failure-rate",
+        &["max-failures-per-interval", "failure-rate-interval", "delay"],
+    ),
+    (
+        &["exponential-delay", "exponentialdelay"],
+        "exponential-delay",
+        &["initial-backoff", "max-backoff", "attempts-before-reset-backoff"],
+    ),
+];
+
+impl Settings {
+    /// Takes a SET; one that has no counterpart is told.
+    pub(super) fn set(&mut self, key: &Located<String>, value: Located<String>, report: &mut Report) {
+        // As it was called before Flink 1.19.
+        let name = if key.value == "restart-strategy" { STRATEGY } else { key.value.as_str() };
+        if !is_known(name) {
+            let warning = Diagnostic::warning(format!("`{}` has no counterpart here and is left out", key.value));
+            report.push(warning.at(key.span));
+        }
+        report.show(key.span);
+        self.set.insert(name.to_owned(), value);
+    }
+
+    /// Takes a RESET of one key, or of all.
+    pub(super) fn reset(&mut self, key: Option<&str>) {
+        match key {
+            Some(key) => drop(self.set.remove(if key == "restart-strategy" { STRATEGY } else { key })),
+            None => self.set.clear(),
+        }
+    }
+
+    /// What the pipeline is to be called.
+    pub(super) fn name(&self) -> Option<&Located<String>> {
+        self.set.get(NAME)
+    }
+
+    /// What is left out, as it was written.
+    pub(super) fn left_out(&self) -> impl Iterator<Item = String> {
+        let unknown = self.set.iter().filter(|(key, _)| !is_known(key));
+        unknown.map(|(key, setting)| format!("SET '{key}' = '{}'", setting.value))
+    }
+
+    /// The lines of `checkpoint:`.
+    pub(super) fn checkpoint(&self) -> Vec<Line> {
+        [("interval", INTERVAL), ("timeout", TIMEOUT)]
+            .into_iter()
+            .filter_map(|(key, name)| self.line(key, name))
+            .collect()
+    }
+
+    fn line(&self, key: &'static str, name: &str) -> Option<Line> {
+        let value = self.set.get(name)?;
+        Some(Line { key, value: value.value.clone(), place: value.span })
+    }
+
+    /// The lines of `restart:`, and what is not quite the same here.
+    ///
+    /// # Errors
+    /// A strategy that Flink does not have.
+    pub(super) fn restart(&self) -> Result<(Vec<Line>, Option<&'static str>), Box<Diagnostic>> {
+        let Some(value) = self.set.get(STRATEGY) else { return Ok((Vec::new(), None)) };
+        let written = value.value.to_ascii_lowercase();
+        let Some((_, strategy, _)) = STRATEGIES.iter().find(|(names, ..)| names.contains(&written.as_str())) else {
+            let names: Vec<_> = STRATEGIES.iter().map(|(_, name, _)| format!("`{name}`")).collect();
+            let error = Diagnostic::error(format!("there is no restart strategy `{}`", value.value)).at(value.span);
+            return Err(Box::new(error.expected(format!("one of {}", names.join(", ")))));
+        };
+        let of = |key, below: &str| self.line(key, &format!("restart-strategy.{strategy}.{below}"));
+        // A wait that does not grow.
+        let steady = |line: Line| Line { value: format!("{0}..{0}", line.value), ..line };
+        let lines = |lines: [Option<Line>; 3]| lines.into_iter().flatten().collect();
+        Ok(match *strategy {
+            "none" => (vec![Line { key: "max", value: "0".to_owned(), place: value.span }], None),
+            "failure-rate" => {
+                let delay = of("backoff", "delay").map(steady);
+                let (max, within) = (of("max", "max-failures-per-interval"), of("within", "failure-rate-interval"));
+                (lines([max, within, delay]), None)
+            }
+            "fixed-delay" => {
+                let note = "Flink counts all attempts of fixed-delay, here those within `restart.within` are counted.";
+                (lines([of("max", "attempts"), of("backoff", "delay").map(steady), None]), Some(note))
+            }
+            _ => {
+                let (first, most) = (of("", "initial-backoff"), of("", "max-backoff"));
+                // Flink's defaults.
+                let text =
+                    |line: &Option<Line>, default| line.as_ref().map_or(default, |line| line.value.as_str()).to_owned();
+                let backoff = first.as_ref().or(most.as_ref()).map(|line| Line {
+                    key: "backoff",
+                    value: format!("{}..{}", text(&first, "1s"), text(&most, "1min")),
+                    place: line.place,
+                });
+                let note = "Flink goes on restarting with exponential-delay, here `restart.max` bounds it.";
+                (lines([of("max", "attempts-before-reset-backoff"), backoff, None]), Some(note))
+            }
+        })
+    }
+}
+
+fn is_known(name: &str) -> bool {
+    [INTERVAL, TIMEOUT, NAME, STRATEGY].contains(&name)
+        || STRATEGIES.iter().any(|(_, strategy, keys)| {
+            name.strip_prefix("restart-strategy.")
+                .and_then(|rest| rest.strip_prefix(strategy)?.strip_prefix('.'))
+                .is_some_and(|key| keys.contains(&key))
+        })
+}

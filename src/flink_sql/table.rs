@@ -1,0 +1,356 @@
+//! `CREATE TABLE`.
+
+use std::ops::Range;
+
+use sqlparser::tokenizer::Token;
+
+use super::script::{Cursor, Depth, Path, Piece, Read};
+use crate::{
+    definition::{Diagnostic, Located, Report, Span},
+    model::{Column, Schema, TypeError, nearest},
+};
+
+/// A table of the script.
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    pub path: Path,
+    /// Where its name stands.
+    pub place: Span,
+    pub columns: Vec<TableColumn>,
+    pub primary_key: Option<PrimaryKey>,
+    pub options: Vec<TableOption>,
+    /// Whether something in it could not be read, which has been reported: nothing more is said of it then.
+    pub broken: bool,
+}
+
+/// A column, and where it stands.
+#[derive(Debug, Clone)]
+pub(super) struct TableColumn {
+    pub column: Column,
+    pub name: Span,
+    pub ty: Span,
+    pub comment: Option<String>,
+}
+
+/// `PRIMARY KEY (...) NOT ENFORCED`
+#[derive(Debug, Clone)]
+pub(super) struct PrimaryKey {
+    pub columns: Vec<Located<String>>,
+    pub place: Span,
+}
+
+/// A pair of the WITH clause.
+#[derive(Debug, Clone)]
+pub(super) struct TableOption {
+    pub key: Located<String>,
+    pub value: Located<String>,
+    /// Whether the value was written as `U&'...'`, so that a dollar sign in it begins no reference.
+    pub literal: bool,
+}
+
+impl Table {
+    pub(super) fn schema(&self) -> Schema {
+        Schema { columns: self.columns.iter().map(|column| column.column.clone()).collect() }
+    }
+
+    pub(super) fn option(&self, key: &str) -> Option<&TableOption> {
+        self.options.iter().find(|option| option.key.value == key)
+    }
+}
+
+/// A `CREATE TABLE` that has been read, and whether it may meet a table of the same name.
+pub(super) struct Created {
+    pub table: Table,
+    pub if_not_exists: bool,
+}
+
+/// Reads what follows `CREATE [TEMPORARY] TABLE`. What cannot be imported is reported, and the rest is read on.
+pub(super) fn read_table(cursor: &mut Cursor<'_>, report: &mut Report) -> Read<Created> {
+    let if_not_exists = cursor.takes(&["IF", "NOT", "EXISTS"]);
+    let path = cursor.path("the name of a table")?;
+    let place = cursor.script.places.span(path.at.clone());
+    let table = Table { path, place, columns: Vec::new(), primary_key: None, options: Vec::new(), broken: false };
+    let mut reading = Reading { cursor, report, table };
+    let before = reading.report.errors();
+    if let Err(error) = reading.body() {
+        reading.report.push(*error);
+    }
+    reading.check();
+    let Reading { report, mut table, .. } = reading;
+    table.broken = report.errors() > before;
+    Ok(Created { table, if_not_exists })
+}
+
+struct Reading<'a, 's> {
+    cursor: &'a mut Cursor<'s>,
+    report: &'a mut Report,
+    table: Table,
+}
+
+impl Reading<'_, '_> {
+    fn body(&mut self) -> Read<()> {
+        if self.cursor.takes_token(&Token::LParen) {
+            self.elements()?;
+        }
+        let mut has_with = false;
+        while self.cursor.peek().is_some() {
+            if self.cursor.takes(&["COMMENT"]) {
+                self.cursor.string("a comment in single quotes")?;
+            } else if self.cursor.takes(&["WITH"]) {
+                has_with = true;
+                self.options()?;
+            } else {
+                self.refuse_clause()?;
+            }
+        }
+        if !has_with {
+            let error = Diagnostic::error(format!("the table `{}` has no WITH", self.table.path.last()));
+            self.report.push(error.at(self.table.place).expected("`WITH ('connector' = '...', ...)`"));
+        }
+        if self.table.columns.is_empty() && !self.report.has_errors() {
+            let error = Diagnostic::error(format!("the table `{}` has no columns", self.table.path.last()));
+            self.report.push(error.at(self.table.place));
+        }
+        Ok(())
+    }
+
+    /// A clause behind the columns that has no meaning here.
+    fn refuse_clause(&mut self) -> Read<()> {
+        let refusals: [(&[&str], &str); 4] = [
+            (&["PARTITIONED", "BY"], "PARTITIONED BY"),
+            (&["DISTRIBUTED"], "DISTRIBUTED"),
+            (&["LIKE"], "CREATE TABLE ... LIKE"),
+            (&["AS"], "CREATE TABLE ... AS SELECT"),
+        ];
+        let Some((words, what)) = refusals.into_iter().find(|(words, _)| self.cursor.is(words)) else {
+            return Err(self.cursor.unexpected("`WITH`, `COMMENT` or the end of the statement"));
+        };
+        let place = self.cursor.here();
+        self.cursor.takes(words);
+        self.report.push(refusal(what).at(place));
+        match what {
+            "PARTITIONED BY" => self.cursor.skip_parenthesis(),
+            "DISTRIBUTED" => {
+                while self.cursor.peek().is_some_and(|piece| !piece.is("WITH")) {
+                    self.cursor.next += 1;
+                }
+            }
+            // What follows belongs to it.
+            _ => self.cursor.next = self.cursor.end,
+        }
+        Ok(())
+    }
+
+    /// The columns and constraints, with the parenthesis that closes them.
+    fn elements(&mut self) -> Read<()> {
+        loop {
+            let first = self.cursor.next;
+            if let Err(error) = self.element() {
+                self.report.push(*error);
+                self.cursor.next = first;
+                self.cursor.skip_element();
+            }
+            if self.cursor.takes_token(&Token::RParen) {
+                return Ok(());
+            }
+            if !self.cursor.takes_token(&Token::Comma) {
+                return Err(self.cursor.unexpected("`,` or `)`"));
+            }
+        }
+    }
+
+    fn element(&mut self) -> Read<()> {
+        let cursor = &mut *self.cursor;
+        let place = cursor.here();
+        if cursor.is(&["WATERMARK", "FOR"]) {
+            self.refuse_element("WATERMARK FOR", place);
+            return Ok(());
+        }
+        if cursor.is(&["CONSTRAINT"]) && cursor.ahead(2).is_some_and(|piece| piece.is("PRIMARY")) {
+            cursor.next += 2;
+        }
+        if cursor.takes(&["PRIMARY", "KEY"]) {
+            return self.primary_key(place);
+        }
+        for (words, what) in [(&["UNIQUE"][..], "UNIQUE"), (&["PERIOD", "FOR"], "PERIOD FOR")] {
+            if cursor.is(words) && cursor.ahead(words.len()).is_some_and(|piece| piece.token == Token::LParen) {
+                self.refuse_element(what, place);
+                return Ok(());
+            }
+        }
+        self.column()
+    }
+
+    fn refuse_element(&mut self, what: &str, place: Span) {
+        self.report.push(refusal(what).at(place));
+        self.cursor.skip_element();
+    }
+
+    fn column(&mut self) -> Read<()> {
+        let piece = self.cursor.name("the name of a column")?;
+        let name = piece.name().unwrap_or_default().to_owned();
+        let place = self.cursor.script.places.span(piece.at.clone());
+        if self.cursor.is(&["AS"]) {
+            self.refuse_element(&format!("the computed column `{name}`"), place);
+            return Ok(());
+        }
+        let first = self.cursor.next;
+        self.cursor.skip_element();
+        let declared = self.cursor.since(first);
+        if declared.is_empty() {
+            return Err(self.cursor.unexpected(format!("the type of the column `{name}`")));
+        }
+        let pieces = self.cursor.script.pieces.get(first..self.cursor.next).unwrap_or_default();
+        let (text, comment, key) = self.declaration(pieces, declared.clone());
+        let column = Column::parse(&name, &text).map_err(|error| self.type_error(&name, &error, &declared))?;
+        if self.table.columns.iter().any(|other| other.column.name == name) {
+            let error = Diagnostic::error(format!("the column `{name}` is declared twice"));
+            self.report.push(error.at(place));
+        }
+        let ty = self.cursor.script.places.span(declared.start..declared.start + text.trim_end().len());
+        self.table.columns.push(TableColumn { column, name: place, ty, comment });
+        if let Some(key) = key {
+            self.add_primary_key(PrimaryKey { columns: vec![Located::new(name, place)], place: key });
+        }
+        Ok(())
+    }
+
+    /// The text of a column's type, byte by byte where it stood, without an inline key; its comment; where the key is.
+    fn declaration(&mut self, pieces: &[Piece], bytes: Range<usize>) -> (String, Option<String>, Option<Span>) {
+        let script = self.cursor.script;
+        let mut text = script.text(bytes.clone()).to_owned();
+        let (mut comment, mut key, mut depth) = (None, None, Depth::default());
+        for (index, piece) in pieces.iter().enumerate() {
+            let next = |by: usize| pieces.get(index + by);
+            if depth.is_zero() && piece.is("PRIMARY") && next(1).is_some_and(|piece| piece.is("KEY")) {
+                let enforced = !(next(2).is_some_and(|piece| piece.is("NOT"))
+                    && next(3).is_some_and(|piece| piece.is("ENFORCED")));
+                let last = next(if enforced { 1 } else { 3 }).unwrap_or(piece);
+                let place = script.places.span(piece.at.start..last.at.end);
+                if enforced {
+                    self.report.push(enforced_key(place));
+                }
+                key = Some(place);
+                blank(&mut text, piece.at.start - bytes.start..last.at.end - bytes.start);
+            } else if depth.is_zero() && piece.is("COMMENT") {
+                comment = next(1).and_then(|piece| match &piece.token {
+                    Token::SingleQuotedString(text) => Some(text.clone()),
+                    _ => None,
+                });
+            }
+            depth.pass(&piece.token);
+        }
+        (text, comment, key)
+    }
+
+    fn type_error(&self, column: &str, error: &TypeError, bytes: &Range<usize>) -> Box<Diagnostic> {
+        let start = bytes.start + error.offset;
+        let place = self.cursor.script.places.span(start..start + error.length);
+        let message = format!("found {} in the type of column `{column}`", error.found);
+        let diagnostic = Diagnostic::error(message).at(place).expected(error.expected.as_str());
+        Box::new(diagnostic.nearest(error.nearest.as_deref()))
+    }
+
+    fn primary_key(&mut self, place: Span) -> Read<()> {
+        self.cursor.token(&Token::LParen)?;
+        let mut columns = Vec::new();
+        loop {
+            let piece = self.cursor.name("the name of a column")?;
+            let name = piece.name().unwrap_or_default().to_owned();
+            columns.push(Located::new(name, self.cursor.script.places.span(piece.at.clone())));
+            if self.cursor.takes_token(&Token::RParen) {
+                break;
+            }
+            self.cursor.token(&Token::Comma)?;
+        }
+        if !self.cursor.takes(&["NOT", "ENFORCED"]) {
+            self.cursor.takes(&["ENFORCED"]);
+            self.report.push(enforced_key(place));
+        }
+        self.add_primary_key(PrimaryKey { columns, place });
+        Ok(())
+    }
+
+    fn add_primary_key(&mut self, key: PrimaryKey) {
+        if self.table.primary_key.is_some() {
+            self.report.push(Diagnostic::error("the table has a second primary key").at(key.place));
+        }
+        self.table.primary_key = Some(key);
+    }
+
+    fn options(&mut self) -> Read<()> {
+        self.cursor.token(&Token::LParen)?;
+        loop {
+            let first = self.cursor.next;
+            if let Err(error) = self.option() {
+                self.report.push(*error);
+                self.cursor.next = first;
+                self.cursor.skip_element();
+            }
+            if self.cursor.takes_token(&Token::RParen) {
+                return Ok(());
+            }
+            if !self.cursor.takes_token(&Token::Comma) {
+                return Err(self.cursor.unexpected("`,` or `)`"));
+            }
+        }
+    }
+
+    fn option(&mut self) -> Read<()> {
+        let expected = "an option such as `'format' = 'json'`";
+        let place = self.cursor.here();
+        let (key, _) = self.cursor.string(expected)?;
+        self.report.show(place);
+        self.cursor.token(&Token::Eq)?;
+        let value_place = self.cursor.here();
+        let (value, literal) = self.cursor.string("a value in single quotes")?;
+        if self.cursor.is(&["UESCAPE"]) {
+            return Err(Box::new(refusal("UESCAPE").at(self.cursor.here())));
+        }
+        if let Some(earlier) = self.table.options.iter().position(|option| option.key.value == key) {
+            let warning =
+                Diagnostic::warning(format!("the option `{key}` is given twice; this value holds, as in Flink"));
+            self.report.push(warning.at(place));
+            self.table.options.remove(earlier);
+        }
+        let key = Located::new(key, place);
+        self.table.options.push(TableOption { key, value: Located::new(value, value_place), literal });
+        Ok(())
+    }
+
+    /// What can only be seen when the whole has been read.
+    fn check(&mut self) {
+        for name in self.table.primary_key.iter().flat_map(|key| &key.columns) {
+            let found = self.table.columns.iter().find(|column| column.column.name == name.value);
+            match found {
+                None => {
+                    let names = self.table.columns.iter().map(|column| column.column.name.as_str());
+                    let error =
+                        Diagnostic::error(format!("the primary key names `{}`, which is no column", name.value));
+                    self.report.push(error.at(name.span).nearest(nearest(&name.value, names)));
+                }
+                Some(column) if column.column.metadata.is_some() => {
+                    let error = Diagnostic::error(format!("the primary key names `{}`, which is metadata", name.value));
+                    self.report.push(error.at(name.span).expected("a column that is read from the body, as in Flink"));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+/// Says that something has no counterpart here.
+pub(super) fn refusal(what: &str) -> Diagnostic {
+    Diagnostic::error(format!("{what} cannot be imported"))
+}
+
+fn enforced_key(place: Span) -> Diagnostic {
+    Diagnostic::error("a primary key without NOT ENFORCED, which Flink refuses")
+        .at(place)
+        .expected("NOT ENFORCED behind it")
+}
+
+/// Writes blanks over a stretch of a text.
+fn blank(text: &mut String, bytes: Range<usize>) {
+    text.replace_range(bytes.clone(), &" ".repeat(bytes.len()));
+}

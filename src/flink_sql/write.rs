@@ -1,0 +1,166 @@
+//! The definition that an INSERT becomes.
+
+use super::{
+    import::{name_of, push_once},
+    select::QueryText,
+    settings::Line,
+    statements::Insert,
+    table::{Table, TableOption},
+    yaml::{Yaml, escaped, with_references},
+};
+use crate::{
+    connectors::{REGISTRY, filesystem},
+    definition::{ConnectorTables, Diagnostic, Report, Role, Span},
+    model::{Column, PipelineName},
+};
+
+/// A definition, before it has been checked.
+pub(super) struct Draft<'a> {
+    pub name: PipelineName,
+    pub yaml: Yaml,
+    pub insert: &'a Insert,
+}
+
+/// What a definition is made of.
+pub(super) struct Parts<'a, 'f> {
+    /// The script's name.
+    pub file: &'f str,
+    pub name: PipelineName,
+    pub insert: &'a Insert,
+    pub source: &'a Table,
+    pub sink: &'a Table,
+    pub query: Option<QueryText>,
+    /// Whether the sink's columns are those of the source, or of the query.
+    pub inherits: bool,
+}
+
+/// Writes the definition. `None`: it cannot be, which has been reported.
+pub(super) fn write<'a>(parts: Parts<'a, '_>, report: &mut Report) -> Option<Draft<'a>> {
+    let Parts { file, name, insert, source, sink, query, inherits } = parts;
+    let before = report.errors();
+    let (restart, note) = insert.settings.restart().unwrap_or_else(|error| {
+        report.push(*error);
+        (Vec::new(), None)
+    });
+    let mut writing = Writing { yaml: Yaml::default(), report };
+    let (line, target) = (insert.place.line, insert.target.last());
+    writing.yaml.comment(&format!("From {file}, line {line}: INSERT INTO {target}."));
+    let left_out = insert.settings.left_out().map(|set| format!("Left out, for it has no counterpart here: {set}"));
+    left_out.chain(note.map(str::to_owned)).for_each(|note| writing.yaml.comment(&note));
+    writing.yaml.entry(0, "name", name.as_str(), (insert.place, insert.place));
+    writing.endpoint(Role::Source, source, false);
+    if let Some(query) = &query {
+        writing.yaml.entry(0, "query", &escaped(&query.text), (insert.place, insert.place));
+    }
+    writing.endpoint(Role::Sink, sink, inherits);
+    writing.section("checkpoint", &insert.settings.checkpoint());
+    writing.section("restart", &restart);
+    let Writing { yaml, report } = writing;
+    (report.errors() == before).then_some(Draft { name, yaml, insert })
+}
+
+struct Writing<'a> {
+    yaml: Yaml,
+    report: &'a mut Report,
+}
+
+impl Writing<'_> {
+    fn section(&mut self, name: &str, lines: &[Line]) {
+        let Some(first) = lines.first() else { return };
+        self.yaml.section(0, name, first.place);
+        for line in lines {
+            self.value(1, line.key, &line.value, (line.place, line.place));
+        }
+    }
+
+    /// A value that may refer to variables.
+    fn value(&mut self, depth: usize, key: &str, value: &str, places: (Span, Span)) {
+        match with_references(value) {
+            Ok(value) => self.yaml.entry(depth, key, &value, places),
+            Err(reference) => {
+                let error = Diagnostic::error(format!("`{reference}` does not hold the name of a variable"));
+                let expected =
+                    "`${NAME}` or `${secret_values.NAME}`; where the text itself is meant, U&'...' with \\0024";
+                push_once(self.report, error.at(places.1).expected(expected));
+            }
+        }
+    }
+
+    fn endpoint(&mut self, role: Role, table: &Table, inherits: bool) {
+        self.yaml.section(0, role.name(), table.place);
+        let connector = table.option("connector").and_then(|option| REGISTRY.connector(&option.value.value));
+        // What a thing is comes first.
+        let first = table.options.iter().filter(|option| option.key.value == "connector");
+        for option in first.chain(table.options.iter().filter(|option| option.key.value != "connector")) {
+            if let Some(why) = left_out(role, connector, &option.key.value) {
+                let text = format!("`{}` is left out: {why}", option.key.value);
+                push_once(self.report, Diagnostic::warning(text).at(option.key.span));
+                continue;
+            }
+            self.option(connector, option);
+        }
+        self.primary_key(role, connector, table);
+        if inherits {
+            return;
+        }
+        self.yaml.section(1, "schema", table.place);
+        for column in &table.columns {
+            let comment = column.comment.as_ref().map(|text| format!(" COMMENT '{}'", text.replace('\'', "''")));
+            let text = declared(&column.column) + &comment.unwrap_or_default();
+            self.yaml.entry(2, &column.column.name, &escaped(&text), (column.name, column.ty));
+        }
+    }
+
+    fn option(&mut self, connector: Option<&ConnectorTables>, option: &TableOption) {
+        let (key, value) = (option.key.value.as_str(), option.value.value.as_str());
+        let places = (option.key.span, option.value.span);
+        let is_folder =
+            connector.is_some_and(|found| found.name == filesystem::TABLE.name) && key == filesystem::PATH.name;
+        let folder = value.strip_prefix("file://").filter(|path| is_folder && path.starts_with('/'));
+        let value = folder.unwrap_or(value);
+        match option.literal {
+            true => self.yaml.entry(1, key, &escaped(value), places),
+            false => self.value(1, key, value, places),
+        }
+    }
+
+    fn primary_key(&mut self, role: Role, connector: Option<&ConnectorTables>, table: &Table) {
+        let Some(key) = &table.primary_key else { return };
+        let tables = connector.and_then(|connector| connector.source.as_ref());
+        if role == Role::Source && tables.is_some_and(|tables| tables.key_window.is_some()) {
+            let names: Vec<_> = key.columns.iter().map(|name| name.value.as_str()).collect();
+            return self.yaml.list("primaryKey", &names, key.place);
+        }
+        let names: Vec<_> = REGISTRY.with_primary_key().into_iter().map(|name| format!("`{name}`")).collect();
+        let text =
+            format!("the primary key of `{}` is left out: the table is {} here", table.path.last(), name_of(role));
+        let warning = Diagnostic::warning(text).at(key.place);
+        push_once(self.report, warning.help(format!("a primary key is only for what is read by {}", names.join(", "))));
+    }
+}
+
+/// Why an option of the table is no part of this side of a pipeline; `None`: it is, or nobody knows it.
+fn left_out(role: Role, connector: Option<&'static ConnectorTables>, key: &str) -> Option<String> {
+    let connector = connector?;
+    let here = role.of(connector)?;
+    let own = here.options.find(key).is_some() || here.columns.is_some_and(|table| key.starts_with(table.name));
+    if own || key == "connector" || key == "format" {
+        return None;
+    }
+    if key.ends_with(".parallelism") {
+        return Some("a pipeline is not cut into parallel parts".to_owned());
+    }
+    let other = if role == Role::Source { Role::Sink } else { Role::Source };
+    let there = other.of(connector).is_some_and(|tables| tables.options.find(key).is_some());
+    there.then(|| format!("it is for a table that is {}, and this one is {}", name_of(other), name_of(role)))
+}
+
+/// A column as a definition declares it.
+pub(super) fn declared(column: &Column) -> String {
+    let from = match &column.metadata {
+        None => String::new(),
+        Some(key) if *key == column.name => " METADATA".to_owned(),
+        Some(key) => format!(" METADATA FROM '{}'", key.replace('\'', "''")),
+    };
+    format!("{}{from}{}", column.ty, if column.is_virtual { " VIRTUAL" } else { "" })
+}

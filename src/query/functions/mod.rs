@@ -1,0 +1,249 @@
+//! The functions of Flink SQL that there are here.
+
+mod date_format;
+mod digests;
+mod json;
+mod json_path;
+mod known;
+mod math;
+mod pattern;
+mod regexes;
+mod strings;
+mod times;
+mod urls;
+
+use std::{
+    ops::{Range, RangeInclusive},
+    sync::Arc,
+};
+
+pub(super) use known::beyond_rows;
+pub(super) use pattern::{like, similar};
+
+use super::{
+    QueryError,
+    call::Kernel,
+    cast,
+    lower::{Planned, Term, access},
+    types::{Family, Kind, Type, is_integer},
+};
+use crate::model::{LogicalType, nearest};
+
+/// A function by its name.
+pub(super) struct Function {
+    name: &'static str,
+    /// How many arguments it takes.
+    counts: RangeInclusive<usize>,
+    build: fn(Given<'_>) -> Planned,
+}
+
+const fn function(name: &'static str, counts: RangeInclusive<usize>, build: fn(Given<'_>) -> Planned) -> Function {
+    Function { name, counts, build }
+}
+
+/// Functions that stand in no group.
+const OTHERS: &[Function] = &[
+    function("CARDINALITY", 1..=1, |given| {
+        let at = given.at.clone();
+        access::cardinality(given.only()?, at)
+    }),
+    function("ELEMENT", 1..=1, |given| {
+        let at = given.at.clone();
+        access::only(given.only()?, at)
+    }),
+    function("ARRAY_CONTAINS", 2..=2, |given| {
+        let at = given.at.clone();
+        let (array, value) = given.two()?;
+        access::contains(array, value, at)
+    }),
+];
+
+/// Those that are planned where their arguments are: they choose one of them.
+const CHOICES: [&str; 6] = ["COALESCE", "IFNULL", "NULLIF", "IF", "GREATEST", "LEAST"];
+
+fn all() -> impl Iterator<Item = &'static Function> {
+    [
+        OTHERS,
+        strings::FUNCTIONS,
+        regexes::FUNCTIONS,
+        digests::FUNCTIONS,
+        urls::FUNCTIONS,
+        math::FUNCTIONS,
+        times::FUNCTIONS,
+        json::FUNCTIONS,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// A call as it is written.
+pub(super) struct Given<'a> {
+    /// The name, in capitals.
+    pub(super) name: &'a str,
+    pub(super) args: Vec<Term>,
+    /// Where it stands.
+    pub(super) at: Range<usize>,
+}
+
+/// Plans a call.
+pub(super) fn build(given: Given<'_>) -> Planned {
+    let Some(function) = all().find(|function| function.name == given.name) else {
+        return Err(unknown(given.name, given.at));
+    };
+    let (least, most) = (*function.counts.start(), *function.counts.end());
+    if !function.counts.contains(&given.args.len()) {
+        let count = match (least, most) {
+            (least, most) if least == most => format!("{least}"),
+            (least, usize::MAX) => format!("at least {least}"),
+            (least, most) => format!("{least} to {most}"),
+        };
+        let error = QueryError::new(given.at, format!("{} is given {} arguments", given.name, given.args.len()));
+        return Err(error.expected(format!("{count} of them")));
+    }
+    (function.build)(given)
+}
+
+fn unknown(name: &str, at: Range<usize>) -> QueryError {
+    let names = || {
+        all()
+            .map(|function| function.name)
+            .chain(CHOICES)
+            .filter(|name| name.starts_with(|first: char| first.is_ascii_alphabetic()) && !name.contains(' '))
+    };
+    let message = match known::is_of_flink(name) {
+        true => format!("Flink's function {name} is not supported here"),
+        false => format!("there is no function {name}"),
+    };
+    QueryError::new(at, message).nearest(nearest(name, names()))
+}
+
+/// What an argument must be.
+#[derive(Debug, Clone, Copy)]
+enum Param {
+    /// CHAR, VARCHAR, STRING
+    Text,
+    /// An integer of any width
+    Long,
+    /// Any number, as DOUBLE
+    Double,
+    /// BINARY, VARBINARY, BYTES
+    Bytes,
+}
+
+impl Given<'_> {
+    /// The only argument.
+    fn only(self) -> Planned {
+        let error = QueryError::new(self.at, "an argument is missing");
+        self.args.into_iter().next().ok_or(error)
+    }
+
+    /// The only two arguments.
+    fn two(self) -> Result<(Term, Term), QueryError> {
+        let error = QueryError::new(self.at, "an argument is missing");
+        let mut args = self.args.into_iter();
+        args.next().zip(args.next()).ok_or(error)
+    }
+
+    /// An argument to look at.
+    fn arg(&self, index: usize) -> Option<&Term> {
+        self.args.get(index)
+    }
+
+    /// The family of an argument.
+    fn family(&self, index: usize) -> Option<Family> {
+        self.arg(index).and_then(Term::family)
+    }
+
+    /// The same with arguments of these kinds; the last one stands for all that follow.
+    fn with(mut self, params: &[Param]) -> Result<Self, QueryError> {
+        let mut args = Vec::with_capacity(self.args.len());
+        for (index, arg) in std::mem::take(&mut self.args).into_iter().enumerate() {
+            let param = params.get(index).or(params.last());
+            args.push(match param {
+                Some(param) => fit(arg, *param, self.name)?,
+                None => arg,
+            });
+        }
+        Ok(Self { args, ..self })
+    }
+
+    fn nullable(&self) -> bool {
+        self.args.iter().any(|arg| arg.ty.nullable)
+    }
+
+    /// A call that is null where an argument is.
+    fn strict(self, logical: LogicalType, kernel: Kernel) -> Term {
+        let ty = Type::new(logical, self.nullable());
+        Term::strict(self.name.to_owned(), self.args, ty, self.at, kernel)
+    }
+
+    /// The same where Flink says that it may be null though no argument is.
+    fn strict_nullable(self, logical: LogicalType, kernel: Kernel) -> Term {
+        self.strict(logical, kernel).with_nullable(true)
+    }
+}
+
+/// An argument as a function takes it.
+fn fit(arg: Term, param: Param, name: &str) -> Planned {
+    let wanted = match param {
+        Param::Text => "a text",
+        Param::Long => "an integer",
+        Param::Double => "a number",
+        Param::Bytes => "bytes",
+    };
+    let as_null = match param {
+        Param::Text => LogicalType::VarChar(None),
+        Param::Long => LogicalType::BigInt,
+        Param::Double => LogicalType::Double,
+        Param::Bytes => LogicalType::VarBinary(None),
+    };
+    if let Kind::Null = arg.ty.kind {
+        return Ok(arg.typed_null(as_null));
+    }
+    match (param, arg.family()) {
+        (Param::Text, Some(Family::Text)) | (Param::Bytes, Some(Family::Bytes)) => Ok(arg),
+        (Param::Long, Some(Family::Number)) if arg.logical().is_some_and(is_integer) => Ok(arg),
+        (Param::Double, Some(Family::Number)) => cast::implicit(arg, &LogicalType::Double),
+        _ => {
+            let error = arg.error(format!("{name} is given {}", arg.ty.kind)).expected(wanted);
+            Err(error.help("write CAST(... AS ...) around it"))
+        }
+    }
+}
+
+/// STRING
+const STRING: LogicalType = LogicalType::VarChar(None);
+
+/// A kernel of conditions.
+fn bools(run: impl Fn(&super::call::Row<'_>) -> super::call::Out<bool> + Send + Sync + 'static) -> Kernel {
+    Kernel::Bool(Arc::new(run))
+}
+
+/// A kernel of integers.
+fn longs(run: impl Fn(&super::call::Row<'_>) -> super::call::Out<i64> + Send + Sync + 'static) -> Kernel {
+    Kernel::Long(Arc::new(run))
+}
+
+/// A kernel of texts.
+fn texts(
+    run: impl for<'a> Fn(&super::call::Row<'a>) -> super::call::Out<std::borrow::Cow<'a, str>> + Send + Sync + 'static,
+) -> Kernel {
+    Kernel::Text(Arc::new(run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_function_stands_once_in_the_tables() {
+        let mut names: Vec<&str> = all().map(|function| function.name).chain(CHOICES).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        for name in names {
+            assert!(beyond_rows(name).is_none(), "{name}");
+        }
+    }
+}

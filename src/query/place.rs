@@ -1,0 +1,107 @@
+//! Where things stand in the text of a query.
+
+use std::ops::Range;
+
+use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan};
+
+/// The text of a query and where its lines begin.
+#[derive(Debug)]
+pub(super) struct Places<'a> {
+    text: &'a str,
+    lines: Vec<usize>,
+    tokens: Vec<TokenWithSpan>,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let after = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        Self { text, lines: std::iter::once(0).chain(after).collect(), tokens: Vec::new() }
+    }
+
+    /// Keeps the tokens, blanks left out, so that a keyword can be found.
+    pub(super) fn set_tokens(&mut self, tokens: &[TokenWithSpan]) {
+        self.tokens = tokens.iter().filter(|one| !matches!(one.token, Token::Whitespace(_))).cloned().collect();
+    }
+
+    /// Bytes from the beginning. sqlparser counts lines and columns from 1, columns in characters; 0 is nowhere.
+    pub(super) fn offset(&self, location: Location) -> Option<usize> {
+        let line = usize::try_from(location.line).ok()?.checked_sub(1)?;
+        let column = usize::try_from(location.column).ok()?.checked_sub(1)?;
+        let start = *self.lines.get(line)?;
+        let rest = self.text.get(start..)?;
+        Some(start + rest.char_indices().nth(column).map_or(rest.len(), |(at, _)| at))
+    }
+
+    /// The bytes of a span; of an empty one the whole text.
+    pub(super) fn range(&self, span: Span) -> Range<usize> {
+        match (self.offset(span.start), self.offset(span.end)) {
+            (Some(start), Some(end)) if start <= end => start..end,
+            _ => self.whole(),
+        }
+    }
+
+    /// The text without the blanks around it.
+    pub(super) fn whole(&self) -> Range<usize> {
+        let start = self.text.len() - self.text.trim_start().len();
+        start..self.text.trim_end().len().max(start)
+    }
+
+    /// The last place outside of parentheses where these words stand, one after another.
+    pub(super) fn words(&self, words: &[&str]) -> Option<Range<usize>> {
+        let mut depth = 0_usize;
+        let mut found = None;
+        for (at, one) in self.tokens.iter().enumerate() {
+            match one.token {
+                Token::LParen => depth += 1,
+                Token::RParen => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            let run = self.tokens.get(at..at + words.len());
+            let is = |run: &[TokenWithSpan]| run.iter().zip(words).all(|(one, word)| is_word(&one.token, word));
+            if let (0, Some(run)) = (depth, run.filter(|run| is(run))) {
+                found = run.last().map(|last| self.range(one.span.union(&last.span)));
+            }
+        }
+        found
+    }
+
+    /// The bytes of the token that begins there.
+    pub(super) fn token_at(&self, start: usize) -> Range<usize> {
+        let token = self.tokens.iter().find(|one| self.offset(one.span.start) == Some(start));
+        token.map_or(start..start, |one| self.range(one.span))
+    }
+
+    /// What stands there.
+    #[cfg(test)]
+    pub(super) fn text(&self, range: &Range<usize>) -> &'a str {
+        self.text.get(range.clone()).unwrap_or_default()
+    }
+}
+
+fn is_word(token: &Token, word: &str) -> bool {
+    match token {
+        Token::Word(found) => found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word),
+        Token::Comma => word == ",",
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlparser::tokenizer::Tokenizer;
+
+    use super::*;
+    use crate::query::dialect::FlinkDialect;
+
+    #[test]
+    fn places_are_bytes_also_behind_lines_and_wide_characters() {
+        let text = "SELECT 'é',\n  a FROM source\nGROUP  BY a";
+        let mut places = Places::new(text);
+        places.set_tokens(&Tokenizer::new(&FlinkDialect, text).tokenize_with_location().unwrap());
+        assert_eq!(places.text(&places.words(&["group", "by"]).unwrap()), "GROUP  BY");
+        assert_eq!(places.words(&["HAVING"]), None);
+        let a = places.range(Span::new(Location::new(2, 3), Location::new(2, 4)));
+        assert_eq!(places.text(&a), "a");
+        assert_eq!(places.range(Span::empty()), 0..text.len());
+    }
+}

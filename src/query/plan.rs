@@ -1,0 +1,279 @@
+//! A query as expressions over the columns of a batch, and how they are run.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_schema::SchemaRef;
+use arrow_select::filter::filter_record_batch;
+use datafusion_common::DataFusionError;
+use datafusion_physical_expr::{PhysicalExpr, expressions::Column as ColumnOf};
+
+use super::{
+    QueryError, Selected, clock,
+    frame::{self, Frame, Item},
+    lower::{Lower, Term},
+    place::Places,
+    types::{Kind, Type},
+};
+use crate::model::{Column, ColumnType, Fault, FaultKind, LogicalType, RowReject, Schema};
+
+/// How often an expression is evaluated anew without the rows that failed. It is more than once only where random
+/// numbers decide what fails.
+const MOST_TRIES: usize = 100;
+
+/// Bytes of the stack of a planner; only what is used of it is taken.
+const STACK: usize = 64 * 1024 * 1024;
+
+/// A query as expressions.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    schema: Schema,
+    arrow: SchemaRef,
+    condition: Option<Arc<dyn PhysicalExpr>>,
+    columns: Vec<Arc<dyn PhysicalExpr>>,
+    /// Whether it answers what it is given.
+    identity: bool,
+}
+
+/// A column of the output while it is planned.
+struct Output {
+    name: String,
+    term: Term,
+}
+
+impl Plan {
+    /// Plans on a thread of its own, whose stack bears any text that is not refused for its length: sqlparser's trees
+    /// are as deep as a chain of operators is long, and are walked and dropped by functions that call themselves.
+    pub(super) fn new(text: &str, source: &Schema) -> Result<Self, Vec<QueryError>> {
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("plan".into()).stack_size(STACK);
+            let failed = |what: String| Err(vec![QueryError::new(0..text.len(), what)]);
+            match thread.spawn_scoped(scope, || Self::make(text, source)).map(|thread| thread.join()) {
+                Ok(Ok(planned)) => planned,
+                Ok(Err(_)) => failed("the planner of queries panicked: a bug".into()),
+                Err(error) => failed(format!("no thread to plan the query could be started: {error}")),
+            }
+        })
+    }
+
+    fn make(text: &str, source: &Schema) -> Result<Self, Vec<QueryError>> {
+        let mut places = Places::new(text);
+        let frame = frame::read(&mut places, text)?;
+        let lower = Lower::new(&places, source, frame.alias.as_deref());
+        let (outputs, mut wrong) = outputs(&places, &frame, &lower, source);
+        let condition = match frame.condition.as_ref().map(|condition| condition_of(&lower, condition)) {
+            Some(Err(error)) => {
+                wrong.push(error);
+                None
+            }
+            Some(Ok(term)) => Some(term.expr),
+            None => None,
+        };
+        if !wrong.is_empty() {
+            wrong.sort_by_key(|error| error.at.start);
+            return Err(wrong);
+        }
+        let columns: Vec<_> = outputs.iter().map(|output| Arc::clone(&output.term.expr)).collect();
+        let schema = Schema { columns: outputs.into_iter().filter_map(column).collect() };
+        let plain = |(at, expr): (usize, &Arc<dyn PhysicalExpr>)| {
+            expr.downcast_ref::<ColumnOf>().is_some_and(|column| column.index() == at)
+        };
+        let same_names =
+            schema.columns.iter().map(|column| &column.name).eq(source.columns.iter().map(|one| &one.name));
+        let identity = condition.is_none() && same_names && columns.iter().enumerate().all(plain);
+        Ok(Self { arrow: schema.to_arrow(), schema, condition, columns, identity })
+    }
+
+    pub(super) const fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    #[cfg(test)]
+    pub(super) const fn is_identity(&self) -> bool {
+        self.identity
+    }
+
+    pub(super) fn run(&self, rows: &RecordBatch) -> Result<Selected, Fault> {
+        if self.identity {
+            return Ok(Selected { rows: rows.clone(), from: (0..rows.num_rows()).collect(), rejects: Vec::new() });
+        }
+        clock::begin_batch();
+        let mut state = State { rows: rows.clone(), from: None, rejects: Vec::new() };
+        if let Some(condition) = &self.condition {
+            let passes = state.evaluate(condition, "WHERE")?;
+            let passes = passes.as_any().downcast_ref::<BooleanArray>().ok_or_else(|| bug("WHERE is no condition"))?;
+            state.keep(passes)?;
+        }
+        let columns = self.project(&mut state)?;
+        let options = RecordBatchOptions::new().with_row_count(Some(state.rows.num_rows()));
+        let made = RecordBatch::try_new_with_options(Arc::clone(&self.arrow), columns, &options);
+        let from = state.from.unwrap_or_else(|| (0..rows.num_rows()).collect());
+        state.rejects.sort_by_key(|reject| reject.row);
+        Ok(Selected { rows: made.map_err(bug_because)?, from, rejects: state.rejects })
+    }
+
+    /// Every column over the rows for which none fails.
+    fn project(&self, state: &mut State) -> Result<Vec<ArrayRef>, Fault> {
+        let mut made = Vec::with_capacity(self.columns.len());
+        let mut failed: Vec<(usize, String)> = Vec::new();
+        for (expr, column) in self.columns.iter().zip(&self.schema.columns) {
+            match evaluate(expr, &state.rows) {
+                Ok(array) => made.push(array),
+                Err(_) => failing(expr, &state.rows, 0, &format!("column `{}`", column.name), &mut failed)?,
+            }
+        }
+        if made.len() == self.columns.len() {
+            return Ok(made);
+        }
+        state.reject(failed)?;
+        // What failed a moment ago for one row and does not now for others: that of random numbers only.
+        let before = state.rows.num_rows();
+        let mut made = Vec::with_capacity(self.columns.len());
+        for (expr, column) in self.columns.iter().zip(&self.schema.columns) {
+            made.push(state.evaluate(expr, &format!("column `{}`", column.name))?);
+        }
+        if state.rows.num_rows() == before { Ok(made) } else { self.project(state) }
+    }
+}
+
+/// What is left of a batch.
+struct State {
+    rows: RecordBatch,
+    /// Of each row its number in the batch; `None`: all are there.
+    from: Option<Vec<usize>>,
+    rejects: Vec<RowReject>,
+}
+
+impl State {
+    /// Evaluates over the rows for which it does not fail; the others are rejected.
+    fn evaluate(&mut self, expr: &Arc<dyn PhysicalExpr>, what: &str) -> Result<ArrayRef, Fault> {
+        for _ in 0..MOST_TRIES {
+            if let Ok(array) = evaluate(expr, &self.rows) {
+                return Ok(array);
+            }
+            let mut failed = Vec::new();
+            failing(expr, &self.rows, 0, what, &mut failed)?;
+            self.reject(failed)?;
+        }
+        Err(bug("an expression fails for a batch and for none of its rows"))
+    }
+
+    fn reject(&mut self, mut failed: Vec<(usize, String)>) -> Result<(), Fault> {
+        failed.sort_by_key(|(row, _)| *row);
+        failed.dedup_by_key(|(row, _)| *row);
+        let mut stays = vec![true; self.rows.num_rows()];
+        for (row, reason) in failed {
+            if let Some(stay) = stays.get_mut(row) {
+                *stay = false;
+            }
+            let row = self.from.as_ref().map_or(Some(row), |from| from.get(row).copied());
+            self.rejects.push(RowReject { row: row.ok_or_else(|| bug("a row that is not there failed"))?, reason });
+        }
+        self.keep(&BooleanArray::from(stays))
+    }
+
+    /// Keeps the rows for which it is true: neither false nor null.
+    fn keep(&mut self, passes: &BooleanArray) -> Result<(), Fault> {
+        if passes.null_count() == 0 && passes.true_count() == passes.len() {
+            return Ok(());
+        }
+        self.rows = filter_record_batch(&self.rows, passes).map_err(bug_because)?;
+        let stays = |row: &usize| passes.is_valid(*row) && passes.value(*row);
+        let kept = (0..passes.len()).filter(stays);
+        self.from = Some(match self.from.take() {
+            None => kept.collect(),
+            Some(from) => kept.filter_map(|row| from.get(row).copied()).collect(),
+        });
+        Ok(())
+    }
+}
+
+fn evaluate(expr: &Arc<dyn PhysicalExpr>, rows: &RecordBatch) -> Result<ArrayRef, DataFusionError> {
+    expr.evaluate(rows)?.into_array(rows.num_rows())
+}
+
+/// Finds the rows for which an expression fails, by halves; `first` is the number of the first row.
+fn failing(
+    expr: &Arc<dyn PhysicalExpr>,
+    rows: &RecordBatch,
+    first: usize,
+    what: &str,
+    found: &mut Vec<(usize, String)>,
+) -> Result<(), Fault> {
+    let Err(error) = evaluate(expr, rows) else { return Ok(()) };
+    match (rows.num_rows(), error) {
+        (0, error) => Err(bug_because(error)),
+        (1, DataFusionError::Execution(reason)) => {
+            found.push((first, format!("{what}: {reason}")));
+            Ok(())
+        }
+        (1, error) => {
+            found.push((first, format!("{what}: {error}")));
+            Ok(())
+        }
+        (count, _) => {
+            let half = count / 2;
+            failing(expr, &rows.slice(0, half), first, what, found)?;
+            failing(expr, &rows.slice(half, count - half), first + half, what, found)
+        }
+    }
+}
+
+fn bug(message: &'static str) -> Fault {
+    Fault::restart(FaultKind::Bug, message)
+}
+
+fn bug_because(error: impl std::error::Error + Send + Sync + 'static) -> Fault {
+    Fault::restart(FaultKind::Bug, "a query could not be run").because(error)
+}
+
+fn outputs(places: &Places<'_>, frame: &Frame, lower: &Lower<'_>, source: &Schema) -> (Vec<Output>, Vec<QueryError>) {
+    let (mut outputs, mut wrong) = (Vec::new(), Vec::new());
+    for item in &frame.items {
+        match frame::item(places, frame, item) {
+            Err(error) => wrong.push(error),
+            Ok(Item::All) => {
+                let at = places.range(sqlparser::ast::Spanned::span(item));
+                for (index, column) in source.columns.iter().enumerate() {
+                    let term = Term::column(index, column, at.clone());
+                    outputs.push(Output { name: column.name.clone(), term });
+                }
+            }
+            Ok(Item::One(expression, alias)) => match lower.output(expression) {
+                Err(error) => wrong.push(error),
+                Ok(term) => {
+                    let name = match alias {
+                        Some(alias) => alias.value.clone(),
+                        None => lower.name(expression).unwrap_or_else(|| format!("EXPR${}", outputs.len())),
+                    };
+                    outputs.push(Output { name, term });
+                }
+            },
+        }
+    }
+    for (number, output) in outputs.iter().enumerate() {
+        let earlier = outputs.get(..number).unwrap_or_default();
+        if earlier.iter().any(|one| one.name == output.name) {
+            let error = QueryError::new(output.term.at.clone(), format!("there are two columns `{}`", output.name));
+            wrong.push(error.help("give one of them another name with AS: a sink knows its columns by name"));
+        }
+    }
+    (outputs, wrong)
+}
+
+fn column(output: Output) -> Option<Column> {
+    let Type { kind: Kind::Of(logical), nullable } = output.term.ty else { return None };
+    Some(Column { name: output.name, ty: ColumnType { logical, nullable }, metadata: None, is_virtual: false })
+}
+
+fn condition_of(lower: &Lower<'_>, condition: &sqlparser::ast::Expr) -> Result<Term, QueryError> {
+    let term = lower.expression(condition)?;
+    match term.ty.kind {
+        Kind::Of(LogicalType::Boolean) => Ok(term),
+        Kind::Null => Ok(term.typed_null(LogicalType::Boolean)),
+        ref kind => {
+            let error = QueryError::new(term.at.clone(), format!("WHERE is {kind}"));
+            Err(error.expected("BOOLEAN, which a comparison makes"))
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! What cannot be imported is told, all of it, where it stands.
+
+use std::path::Path;
+
+use queuewarden::{definition::Style, flink_sql::import};
+
+/// Two tables, in lines 1 and 2; what is tested follows in line 3.
+const TABLES: &str = "CREATE TABLE s (a INT, b STRING) WITH ('connector' = 'datagen');
+CREATE TABLE p (a INT, b STRING) WITH ('connector' = 'print');
+";
+
+fn told(script: &str) -> String {
+    let imported = import(Path::new("x.sql"), script);
+    assert_eq!(imported.pipelines.is_empty(), imported.report.has_errors(), "all or nothing: {script}");
+    imported.report.render(Style::Line)
+}
+
+fn assert_told(cases: &[(&str, &str)]) {
+    for (script, expected) in cases {
+        assert_eq!(told(script), *expected, "{script}");
+    }
+}
+
+/// Cases whose script follows the two tables.
+fn assert_told_after_tables(cases: &[(&str, &str)]) {
+    for (script, expected) in cases {
+        assert_eq!(told(&format!("{TABLES}{script}")), *expected, "{script}");
+    }
+}
+
+#[test]
+fn what_a_pipeline_has_no_place_for_is_named_in_a_table() {
+    let table = |element: &str, behind: &str| {
+        format!(
+            "CREATE TABLE s (\n  a INT,\n  {element}) {behind} WITH ('connector' = 'datagen');\nINSERT INTO p SELECT * FROM s;"
+        )
+    };
+    let print = "CREATE TABLE p (a INT) WITH ('connector' = 'print');\n";
+    for (element, behind, expected) in [
+        ("WATERMARK FOR t AS t - INTERVAL '5' SECOND", "", "x.sql:4:3: error: WATERMARK FOR cannot be imported\n"),
+        ("p AS PROCTIME()", "", "x.sql:4:3: error: the computed column `p` cannot be imported\n"),
+        ("UNIQUE (a)", "", "x.sql:4:3: error: UNIQUE cannot be imported\n"),
+        ("b INT", "PARTITIONED BY (a)", "x.sql:4:10: error: PARTITIONED BY cannot be imported\n"),
+        ("b INT", "DISTRIBUTED INTO 4 BUCKETS", "x.sql:4:10: error: DISTRIBUTED cannot be imported\n"),
+        ("a STRING", "", "x.sql:4:3: error: the column `a` is declared twice\n"),
+        (
+            "b STRIN",
+            "",
+            "x.sql:4:5: error: found `STRIN` in the type of column `b`; expected a type such as STRING, BIGINT or TIMESTAMP(3); did you mean `STRING`?\n",
+        ),
+        (
+            "b ROW<x INT, y TIMESTMP>",
+            "",
+            "x.sql:4:18: error: found `TIMESTMP` in the type of column `b`; expected a type such as STRING, BIGINT or TIMESTAMP(3); did you mean `TIMESTAMP`?\n",
+        ),
+        (
+            "b INT METADATA VIRTUL",
+            "",
+            "x.sql:4:18: error: found `VIRTUL` in the type of column `b`; expected FROM 'key', VIRTUAL or the end; did you mean `VIRTUAL`?\n",
+        ),
+        ("b", "", "x.sql:4:4: error: found `)`; expected the type of the column `b`\n"),
+        (
+            "PRIMARY KEY (a)",
+            "",
+            "x.sql:4:3: error: a primary key without NOT ENFORCED, which Flink refuses; expected NOT ENFORCED behind it\n",
+        ),
+        (
+            "PRIMARY KEY (A) NOT ENFORCED",
+            "",
+            "x.sql:4:16: error: the primary key names `A`, which is no column; did you mean `a`?\n",
+        ),
+        (
+            "m STRING METADATA, PRIMARY KEY (m) NOT ENFORCED",
+            "",
+            "x.sql:4:35: error: the primary key names `m`, which is metadata; expected a column that is read from the body, as in Flink\n",
+        ),
+        (
+            "b INT PRIMARY KEY NOT ENFORCED, PRIMARY KEY (a) NOT ENFORCED",
+            "",
+            "x.sql:4:35: error: the table has a second primary key\n",
+        ),
+    ] {
+        assert_eq!(told(&format!("{print}{}", table(element, behind))), expected, "{element} {behind}");
+    }
+}
+
+#[test]
+fn what_a_table_ends_with_is_read_to_the_end() {
+    assert_told(&[
+        (
+            "CREATE TABLE s (a INT)",
+            "x.sql:1:14: error: the table `s` has no WITH; expected `WITH ('connector' = '...', ...)`\n",
+        ),
+        (
+            "CREATE TABLE s (a INT) WITH ('connector' = 'print') LIKE t",
+            "x.sql:1:53: error: CREATE TABLE ... LIKE cannot be imported\n",
+        ),
+        (
+            "CREATE TABLE s WITH ('connector' = 'print') AS SELECT 1",
+            "x.sql:1:45: error: CREATE TABLE ... AS SELECT cannot be imported\n",
+        ),
+        ("CREATE TABLE s (a INT) WITH ('connector' 'print')", "x.sql:1:42: error: found a text; expected `=`\n"),
+        (
+            "CREATE TABLE s (a INT) WITH ('connector' = print)",
+            "x.sql:1:44: error: found `print`; expected a value in single quotes\n",
+        ),
+        (
+            "CREATE TABLE s (a INT) WITH (connector = 'print')",
+            "x.sql:1:30: error: found `connector`; expected an option such as `'format' = 'json'`\n",
+        ),
+        (
+            "CREATE TABLE s (a INT WITH ('a' = 'b')",
+            "x.sql:1:33: error: found `=` in the type of column `a`; expected a type, a name or one of `< > ( ) ,`\nx.sql:1:39: error: found the end of the statement; expected `,` or `)`\n",
+        ),
+        (
+            "CREATE TABLE s (a INT) WIHT ('a' = 'b')",
+            "x.sql:1:24: error: found `WIHT`; expected `WITH`, `COMMENT` or the end of the statement\n",
+        ),
+    ]);
+}
+
+#[test]
+fn what_a_pipeline_has_no_place_for_is_named_in_an_insert() {
+    assert_told_after_tables(&[
+        ("INSERT INTO p SELECT * FROM s JOIN t ON s.a = t.a", "x.sql:3:31: error: a join cannot be imported\n"),
+        (
+            "INSERT INTO p SELECT * FROM s AS x LEFT JOIN t ON x.a = t.a",
+            "x.sql:3:36: error: a join cannot be imported\n",
+        ),
+        ("INSERT INTO p SELECT * FROM s, t", "x.sql:3:30: error: a join (a second table) cannot be imported\n"),
+        ("INSERT INTO p SELECT a, COUNT(*) FROM s GROUP BY a", "x.sql:3:41: error: GROUP BY cannot be imported\n"),
+        ("INSERT INTO p SELECT * FROM s WHERE a > 1 ORDER BY a", "x.sql:3:43: error: ORDER BY cannot be imported\n"),
+        ("INSERT INTO p SELECT * FROM s LIMIT 5", "x.sql:3:31: error: LIMIT cannot be imported\n"),
+        (
+            "INSERT INTO p SELECT * FROM s WHERE a = 1 UNION ALL SELECT * FROM s",
+            "x.sql:3:43: error: UNION cannot be imported\nx.sql:3:53: error: a second SELECT cannot be imported\n",
+        ),
+        ("INSERT INTO p SELECT DISTINCT * FROM s", "x.sql:3:22: error: SELECT DISTINCT cannot be imported\n"),
+        (
+            "INSERT INTO p SELECT a, ROW_NUMBER() OVER (ORDER BY a) FROM s",
+            "x.sql:3:38: error: a window (OVER) cannot be imported\n",
+        ),
+        (
+            "INSERT INTO p SELECT * FROM (SELECT * FROM s)",
+            "x.sql:3:29: error: a subquery cannot be imported\nx.sql:3:30: error: a second SELECT cannot be imported\n",
+        ),
+        (
+            "INSERT INTO p SELECT * FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(t), INTERVAL '1' HOUR))",
+            "x.sql:3:29: error: a table function cannot be imported\n",
+        ),
+        (
+            "INSERT INTO p SELECT * FROM s /*+ OPTIONS('rows-per-second'='1') */",
+            "x.sql:3:31: error: a hint (`/*+ ... */`) cannot be imported; write the options it gives into the table's WITH\n",
+        ),
+        ("INSERT INTO p VALUES (1, 'a')", "x.sql:3:15: error: INSERT ... VALUES cannot be imported\n"),
+        (
+            "INSERT INTO p WITH x AS (SELECT * FROM s) SELECT * FROM x",
+            "x.sql:3:15: error: WITH (a common table expression) cannot be imported\n",
+        ),
+        ("INSERT INTO p SELECT 1, 'a'", "x.sql:3:28: error: a SELECT without FROM cannot be imported\n"),
+        ("INSERT OVERWRITE p SELECT * FROM s", "x.sql:3:1: error: INSERT OVERWRITE cannot be imported\n"),
+        ("INSERT INTO p PARTITION (a = 1) SELECT b FROM s", "x.sql:3:15: error: PARTITION cannot be imported\n"),
+        (
+            "SELECT * FROM s",
+            "x.sql:3:1: error: a SELECT that is not inserted anywhere; expected INSERT INTO ... SELECT\n",
+        ),
+    ]);
+}
+
+#[test]
+fn what_is_not_there_or_does_not_fit_is_told_with_what_is_near() {
+    assert_told_after_tables(&[
+        (
+            "INSERT INTO q SELECT * FROM s",
+            "x.sql:3:13: error: there is no table `q`; expected a table that is created before it is used\n",
+        ),
+        (
+            "INSERT INTO P SELECT * FROM s",
+            "x.sql:3:13: error: there is no table `P`; expected a table that is created before it is used; did you mean `p`?\n",
+        ),
+        (
+            "INSERT INTO p SELECT a FROM s",
+            "x.sql:3:1: error: 1 columns are selected for 2 of `p`; expected one for each; they are matched by position\n",
+        ),
+        ("INSERT INTO p (a, c) SELECT a, b FROM s", "x.sql:3:19: error: `p` takes no column `c`\n"),
+        ("INSERT INTO p (a, a) SELECT a, b FROM s", "x.sql:3:19: error: `a` is named twice\n"),
+        (
+            "INSERT INTO p (a) SELECT a, b FROM s",
+            "x.sql:3:1: error: 2 columns are selected for 1 of `p`; expected one for each; they are matched by position\n",
+        ),
+        (
+            "CREATE TABLE p (a INT) WITH ('connector' = 'print'); INSERT INTO p SELECT * FROM s",
+            "x.sql:3:14: error: the table `p` is declared in line 2 already\n",
+        ),
+        (
+            "DROP TABLE p; INSERT INTO p SELECT * FROM s",
+            "x.sql:3:27: error: there is no table `p`; expected a table that is created before it is used\n",
+        ),
+    ]);
+}
+
+#[test]
+fn other_statements_are_named() {
+    assert_told_after_tables(&[
+        (
+            "CREATE VIEW v AS SELECT * FROM s",
+            "x.sql:3:1: error: CREATE VIEW cannot be imported; expected CREATE TABLE\n",
+        ),
+        (
+            "CREATE TEMPORARY FUNCTION f AS 'x'",
+            "x.sql:3:1: error: CREATE FUNCTION cannot be imported; expected CREATE TABLE\n",
+        ),
+        (
+            "ALTER TABLE s RENAME TO t",
+            "x.sql:3:1: error: ALTER cannot be imported; expected CREATE TABLE, INSERT INTO or SET\n",
+        ),
+        (
+            "INSRET INTO p SELECT * FROM s",
+            "x.sql:3:1: error: INSRET cannot be imported; expected CREATE TABLE, INSERT INTO or SET; did you mean `INSERT`?\n",
+        ),
+        (
+            "SET 'restart-strategy.type' = 'sometimes'; INSERT INTO p SELECT * FROM s",
+            "x.sql:3:31: error: there is no restart strategy `sometimes`; expected one of `none`, `fixed-delay`, `failure-rate`, `exponential-delay`\n",
+        ),
+        (
+            "SET 'execution.checkpointing.interval' = 'often'; INSERT INTO p SELECT * FROM s",
+            "x.sql:3:42: error: `interval` is `often`; expected a duration of at least 10ms, such as `10s`\n",
+        ),
+        (
+            "",
+            "x.sql: error: the script has no INSERT INTO, so there is nothing to run; expected INSERT INTO ... SELECT ... FROM ...\nx.sql:1:14: warning: no INSERT reads or writes the table `s`; it becomes part of no pipeline\nx.sql:2:14: warning: no INSERT reads or writes the table `p`; it becomes part of no pipeline\n",
+        ),
+    ]);
+}
+
+#[test]
+fn what_check_says_of_the_definition_is_told_in_the_script() {
+    let with = |options: &str| {
+        format!(
+            "CREATE TABLE s (a INT) WITH (\n{options});\nCREATE TABLE p (a INT) WITH ('connector' = 'print');\nINSERT INTO p SELECT * FROM s;"
+        )
+    };
+    let mns = "  'connector' = 'mns', 'endpoint' = 'http://h', 'queueName' = 'q', 'accessKeyId' = 'i', 'accessKeySecret' = 'k'";
+    for (options, expected) in [
+        (
+            "'connector' = 'kafka'".to_owned(),
+            "x.sql:2:15: error: there is no connector `kafka`; expected the name of a source: `mns`, `rocketmq4`, `rocketmq5`, `cmq`, `datagen`\n",
+        ),
+        ("'connector' = 'rocketmq6'".to_owned(), "x.sql:2:15: error: there is no connector `rocketmq6`"),
+        (
+            "'conector' = 'mns'".to_owned(),
+            "x.sql:1:14: error: the required option `connector` is missing from `source`",
+        ),
+        (
+            format!("{mns},\n  'format' = 'json'"),
+            "x.sql:1:14: error: the required option `region` is missing from `source`; expected `region: ...`, a text that is not empty\n",
+        ),
+        (format!("{mns},\n  'region' = 'r', 'format' = 'jsn'"), "x.sql:3:30: error: there is no format `jsn`"),
+        (
+            format!("{mns},\n  'region' = 'r', 'format' = 'json',\n  'batchsize' = '8'"),
+            "x.sql:4:3: error: `source` has no option `batchsize`; did you mean `batchSize`?\n",
+        ),
+        (
+            format!("{mns},\n  'region' = 'r', 'format' = 'json',\n  'batchSize' = '<yourBatch>'"),
+            "x.sql:4:17: error: `batchSize` is `<yourBatch>`; expected an integer from 1 to 16; it stands for a value of yours: put that in\n",
+        ),
+        (
+            format!("{mns},\n  'region' = 'r', 'format' = 'json',\n  'batchSize' = '17'"),
+            "x.sql:4:17: error: `batchSize` is `17`; expected an integer from 1 to 16\n",
+        ),
+        (
+            format!("{mns},\n  'region' = '${{a-b}}', 'format' = 'json'"),
+            "x.sql:3:14: error: `${a-b}` does not hold the name of a variable; expected `${NAME}` or `${secret_values.NAME}`; where the text itself is meant, U&'...' with \\0024\n",
+        ),
+    ] {
+        let told = told(&with(&options));
+        assert!(told.contains(expected), "{options}:\n{told}\n{expected}");
+    }
+}
+
+#[test]
+fn one_queue_cannot_be_read_for_two_inserts() {
+    let script =
+        "CREATE TABLE s (a INT) WITH ('connector' = 'mns', 'endpoint' = 'http://h', 'region' = 'r', 'queueName' = 'q',
+  'accessKeyId' = 'i', 'accessKeySecret' = 'k', 'format' = 'json');
+CREATE TABLE p (a INT) WITH ('connector' = 'print');
+CREATE TABLE b (a INT) WITH ('connector' = 'blackhole');
+EXECUTE STATEMENT SET BEGIN INSERT INTO p SELECT * FROM s; INSERT INTO b SELECT * FROM s; END;";
+    let expected = "x.sql:1:106: error: another pipeline reads this queue; it is declared in s-to-p.yaml; two readers would take each other's messages\n";
+    assert_eq!(told(script), expected);
+    assert_eq!(
+        told(&script.replace("'queueName' = 'q'", "'queueName' = '${A}'")),
+        "",
+        "what is not known is nobody's fault"
+    );
+}
+
+#[test]
+fn everything_is_told_at_once_in_the_order_of_the_script() {
+    let script =
+        "CREATE TABLE s (a INT, WATERMARK FOR a AS a, b AS a) PARTITIONED BY (a) WITH ('connector' = 'datagen');
+CREATE VIEW v AS SELECT 1;
+INSERT INTO p SELECT DISTINCT a FROM s LIMIT 3;
+INSERT INTO q SELECT * FROM s;";
+    let places: Vec<String> = told(script).lines().map(|line| line.split(": ").next().unwrap().to_owned()).collect();
+    assert_eq!(
+        places,
+        ["x.sql:1:24", "x.sql:1:46", "x.sql:1:54", "x.sql:2:1", "x.sql:3:22", "x.sql:3:40", "x.sql:4:13"]
+    );
+}
+
+#[test]
+fn what_is_left_out_is_a_warning_and_nothing_more() {
+    assert_told_after_tables(&[
+        (
+            "SET 'parallelism.default' = '4';\nINSERT INTO p SELECT * FROM s",
+            "x.sql:3:5: warning: `parallelism.default` has no counterpart here and is left out\n",
+        ),
+        (
+            "SHOW TABLES; USE CATALOG c;\nINSERT INTO p SELECT * FROM s",
+            "x.sql:3:1: warning: SHOW says nothing about a pipeline and is left out\nx.sql:3:14: warning: USE says nothing about a pipeline and is left out\n",
+        ),
+        (
+            "CREATE TABLE IF NOT EXISTS p (z INT) WITH ('connector' = 'print');\nINSERT INTO p SELECT * FROM s",
+            "x.sql:3:28: warning: the table `p` is declared in line 2 already\n",
+        ),
+        (
+            "CREATE TABLE x (a INT, b STRING, PRIMARY KEY (a) NOT ENFORCED) WITH ('connector' = 'print', 'sink.parallelism' = '1');\nINSERT INTO x SELECT * FROM s",
+            "x.sql:2:14: warning: no INSERT reads or writes the table `p`; it becomes part of no pipeline\nx.sql:3:34: warning: the primary key of `x` is left out: the table is written here; a primary key is only for what is read by `cmq`\nx.sql:3:93: warning: `sink.parallelism` is left out: a pipeline is not cut into parallel parts\n",
+        ),
+        (
+            "CREATE TABLE x (a INT, b STRING) WITH ('connector' = 'print', 'print-identifier' = 'x', 'print-identifier' = 'y');\nINSERT INTO x SELECT * FROM s",
+            "x.sql:2:14: warning: no INSERT reads or writes the table `p`; it becomes part of no pipeline\nx.sql:3:89: warning: the option `print-identifier` is given twice; this value holds, as in Flink\n",
+        ),
+    ]);
+}
+
+#[test]
+fn a_secret_is_not_shown_where_something_is_wrong_beside_it() {
+    let script = "CREATE TABLE s (a INT) WITH ('connector' = 'mns', 'accessKeySecret' = 'T0PS3CRET', 'accesKeySecret' = 'T0PS3CRET');
+CREATE TABLE p (a INT) WITH ('connector' = 'print'); INSERT INTO p SELECT * FROM s WHERE";
+    for style in [Style::Plain, Style::Line] {
+        let told = import(Path::new("x.sql"), script).report.render(style);
+        assert!(told.contains("a predicate") && !told.contains("T0PS3CRET"), "{told}");
+    }
+    let told = import(Path::new("x.sql"), &script.replace(" WHERE", "")).report.render(Style::Plain);
+    assert!(told.contains("did you mean `accessKeySecret`?") || told.contains("has no option"), "{told}");
+    assert!(!told.contains("T0PS3CRET"), "{told}");
+}
+
+#[test]
+fn a_script_as_the_page_has_it_without_its_line_breaks_says_what_is_missing() {
+    let script = "CREATE TABLE `s` ( `id` INT, PRIMARY KEY (`id`) NOT ENFORCED \u{2014} the key) WITH ( 'connector' = 'cmq', \u{2014} always);";
+    let expected = "x.sql:1:62: error: the comment behind `\u{2014}` has swallowed the rest of its line; put a line break after each comment, as the script once had\n";
+    assert_eq!(told(script), expected);
+}
+
+/// Whatever a script has become on its way, importing it ends, and says something or makes a definition.
+#[test]
+fn a_script_that_is_mangled_is_answered() {
+    let scripts = crate::scripts();
+    let mut random = fastrand::Rng::with_seed(7);
+    let pieces = [
+        "'", "`", "(", ")", ",", ";", "--", "/*", "*/", "\u{2014}", "\u{2018}", "\u{201d}", "$", "${", "}", "SELECT",
+        "FROM", "U&'\\", "\n", "\0", "ROW<", ">>", "AS", "*",
+    ];
+    for number in 0..4000 {
+        let (name, script) = &scripts[number % scripts.len()];
+        let mut text: Vec<char> = script.chars().collect();
+        for _ in 0..random.usize(1..4) {
+            let at = random.usize(0..text.len());
+            match random.u32(0..3) {
+                0 => text.truncate(at.max(1)),
+                1 => drop(text.drain(at..(at + random.usize(1..30)).min(text.len()))),
+                _ => drop(text.splice(at..at, random.choice(pieces).unwrap().chars()).collect::<Vec<_>>()),
+            }
+            if text.is_empty() {
+                text.push('x');
+            }
+        }
+        let text: String = text.iter().collect();
+        let imported = import(Path::new("x.sql"), &text);
+        assert_ne!(imported.pipelines.is_empty(), !imported.report.has_errors(), "{name}:\n{text}");
+    }
+}

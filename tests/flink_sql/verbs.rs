@@ -1,0 +1,134 @@
+//! `import` and `export` as commands.
+
+use std::{fs, process::Output};
+
+use crate::{common::binary, root};
+
+fn run(folder: &std::path::Path, arguments: &[&str]) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = binary().current_dir(folder).args(arguments).output().expect("it runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (status.code().expect("it exits"), text(stdout), text(stderr))
+}
+
+const SCRIPT: &str = "SET 'execution.checkpointing.interval' = '30s';
+SET restart-strategy.type = failure-rate;
+SET 'restart-strategy.failure-rate.delay' = '2 s';
+SET 'table.exec.state.ttl' = '1 d';
+CREATE TEMPORARY TABLE IF NOT EXISTS `c`.`d`.`s` (
+  `id` BIGINT COMMENT 'the id',
+  tags ROW<a INT, b MAP<STRING, ARRAY<INT>>>
+) COMMENT 'rows' WITH ('connector' = 'datagen', 'rows-per-second' = '5');
+CREATE TABLE k (id BIGINT, tags ROW<a INT, b MAP<STRING, ARRAY<INT>>>)
+WITH ('connector' = 'filesystem', 'path' = 'file:///tmp/a$b', 'format' = 'json');
+CREATE TABLE p (id BIGINT, tags ROW<a INT, b MAP<STRING, ARRAY<INT>>>) WITH ('connector' = 'print');
+BEGIN STATEMENT SET;
+INSERT INTO p SELECT * FROM d.s;
+INSERT INTO k SELECT id, tags FROM s AS x;
+END;
+";
+
+const FIRST: &str = "# From a.sql, line 13: INSERT INTO p.
+# Left out, for it has no counterpart here: SET 'table.exec.state.ttl' = '1 d'
+name: s-to-p
+source:
+  connector: datagen
+  rows-per-second: 5
+  schema:
+    id: BIGINT COMMENT 'the id'
+    tags: ROW<`a` INT, `b` MAP<STRING, ARRAY<INT>>>
+sink:
+  connector: print
+checkpoint:
+  interval: 30s
+restart:
+  backoff: 2 s..2 s
+";
+
+#[test]
+fn every_insert_becomes_a_file_and_a_file_is_written_over_only_when_asked_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("a.sql"), SCRIPT).unwrap();
+    let (exit, out, error) = run(folder, &["import", "a.sql", "--report", "line"]);
+    assert_eq!(
+        (exit, out.as_str()),
+        (0, "pipelines/s-to-p.yaml: written\npipelines/s-to-k.yaml: written\n"),
+        "{error}"
+    );
+    assert_eq!(error, "a.sql:4:5: warning: `table.exec.state.ttl` has no counterpart here and is left out\n");
+    assert_eq!(fs::read_to_string(folder.join("pipelines/s-to-p.yaml")).unwrap(), FIRST);
+    assert!(fs::read_to_string(folder.join("pipelines/s-to-k.yaml")).unwrap().contains("\n  path: /tmp/a$$b\n"));
+    assert_eq!(run(folder, &["check", "pipelines"]).0, 0);
+
+    let (exit, _, error) = run(folder, &["import", "a.sql"]);
+    assert_eq!(exit, 73, "{error}");
+    assert!(error.contains("already there: pipelines/s-to-p.yaml, pipelines/s-to-k.yaml"), "{error}");
+    fs::write(folder.join("pipelines/s-to-p.yaml"), "changed").unwrap();
+    assert_eq!(run(folder, &["import", "a.sql", "--force"]).0, 0);
+    assert_eq!(fs::read_to_string(folder.join("pipelines/s-to-p.yaml")).unwrap(), FIRST);
+    let (exit, out, _) = run(folder, &["import", "a.sql", "--print"]);
+    assert_eq!(exit, 0);
+    assert!(
+        out.starts_with(FIRST.trim_end()) && out.contains("\n---\n# From a.sql, line 14: INSERT INTO k.\n"),
+        "{out}"
+    );
+}
+
+#[test]
+fn nothing_is_written_where_anything_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.sql"), format!("{SCRIPT}CREATE VIEW v AS SELECT 1;")).unwrap();
+    let (exit, out, error) = run(folder.path(), &["import", "a.sql", "--report", "line"]);
+    assert_eq!((exit, out.as_str()), (78, ""));
+    assert!(error.ends_with("a.sql:16:1: error: CREATE VIEW cannot be imported; expected CREATE TABLE\nnothing is written: 1 thing cannot be imported\n"), "{error}");
+    assert!(!folder.path().join("pipelines").exists());
+    assert_eq!(run(folder.path(), &["import", "b.sql"]).0, 66);
+}
+
+#[test]
+fn a_pipeline_is_exported_by_its_name_and_no_variable_needs_to_be_set() {
+    let (exit, out, error) = run(root(), &["export", "payments", "--pipelines", "pipelines"]);
+    assert_eq!(exit, 0, "{error}");
+    let expected = "-- The pipeline payments of Queuewarden, for Flink.
+-- ${...} stands for a value that is not shown: put it in, or have it put in.
+--
+-- Flink has nothing for these, and they are left out:
+--   source.rate: 500/s
+--   on_error: dead_letter, to filesystem; in Flink the job fails
+SET 'pipeline.name' = 'payments';
+SET 'execution.checkpointing.interval' = '5s';
+";
+    assert!(out.starts_with(expected), "{out}");
+    let (exit, _, error) = run(root(), &["export", "payment", "--pipelines", "pipelines"]);
+    assert_eq!(exit, 66);
+    assert!(error.contains("there is no pipeline `payment` in pipelines; did you mean `payments`?"), "{error}");
+}
+
+#[test]
+fn a_secret_that_is_written_down_is_not_exported() {
+    let folder = tempfile::tempdir().unwrap();
+    let definition = "source:
+  connector: mns
+  endpoint: http://127.0.0.1:1
+  region: r
+  queueName: q
+  accessKeyId: id
+  accessKeySecret: ${SECRET:-T0PS3CRET}
+  securityToken: T0PS3CRET
+  format: json
+  schema: { a: INT }
+sink:
+  connector: cmq
+  hosts: http://127.0.0.1:1
+  queue: q
+  secret-id: AKIDx
+  secret-key: T0PS3CRET
+  format: json
+";
+    fs::write(folder.path().join("p.yaml"), definition).unwrap();
+    let (exit, out, error) = run(folder.path(), &["export", "p", "--pipelines", "."]);
+    assert_eq!(exit, 0, "{error}");
+    assert!(!out.contains("T0PS3CRET"), "{out}");
+    assert!(out.contains("'accessKeySecret' = '${SECRET}'") && out.contains("'secret-key' = '<secret-key>'"), "{out}");
+    assert!(out.contains("--   source.securityToken\n"), "{out}");
+}
