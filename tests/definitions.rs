@@ -16,6 +16,9 @@ mod documented;
 mod formats;
 #[path = "definitions/generated.rs"]
 mod generated;
+#[cfg(feature = "sql")]
+#[path = "definitions/query.rs"]
+mod query;
 #[path = "definitions/rocketmq.rs"]
 mod rocketmq;
 #[path = "definitions/together.rs"]

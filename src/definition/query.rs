@@ -65,33 +65,36 @@ pub(super) fn read_query(top: Section<'_>, source: Option<&Schema>, report: &mut
     }
 }
 
-/// Where in the file the piece of the query stands that an error is about; the whole query where what was put in for a
-/// variable, or folded lines, are in the way.
+/// Where in the file the piece of the query stands that an error is about. Where what was put in for a variable, or
+/// folded lines, are in the way, the first place it can be seen at, else the whole query.
 fn place(scalar: &Scalar, span: Span, error: &QueryError, report: &Report) -> Span {
-    let start = error.at.start.min(scalar.text.len());
-    let piece = scalar.text.get(start..error.at.end.max(start)).unwrap_or_default();
-    let Some(before) = scalar.text.get(..start) else { return span };
-    let (lines, line_start) = (before.matches('\n').count(), before.rfind('\n').map_or(0, |at| at + 1));
-    let line = scalar.text.get(line_start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
-    let written = report.written(span);
-    // The text of a literal block (`|`) stands in the file line by line, each behind the same indentation.
-    let mut offset = written.find('\n').map_or(0, |at| at + 1);
-    for _ in 0..lines {
-        offset += written.get(offset..).and_then(|rest| rest.find('\n')).map_or(written.len(), |at| at + 1);
-    }
-    let indented = written.get(offset..).and_then(|rest| rest.lines().next()).filter(|_| written.starts_with('|'));
-    match indented.and_then(|indented| indented.find(line)).filter(|_| !line.is_empty() && !scalar.substituted) {
-        Some(indentation) => {
-            let in_line = before.get(line_start..).unwrap_or_default();
-            let first = piece.lines().next().unwrap_or_default();
-            let at = offset + indentation + in_line.len();
-            Span {
+    let text = scalar.text.as_str();
+    let start = error.at.start.min(text.len());
+    let piece = text.get(start..error.at.end.max(start)).unwrap_or_default();
+    in_block(text, span, start, piece, report.written(span)).unwrap_or_else(|| report.within(span, start, piece))
+}
+
+/// In a literal block (`|`): there the lines of the text stand one below the other, each behind some indentation but the
+/// first, at which the span begins. Empty lines before it are part of the text.
+fn in_block(text: &str, span: Span, start: usize, piece: &str, written: &str) -> Option<Span> {
+    let blank = text.len() - text.trim_start_matches('\n').len();
+    let before = text.get(blank..start)?;
+    let number = before.matches('\n').count();
+    let in_line = before.rsplit('\n').next().unwrap_or_default();
+    let mut at = 0;
+    for (line, (shown, meant)) in written.split('\n').zip(text.get(blank..)?.split('\n')).enumerate() {
+        let indentation = shown.strip_suffix('\r').unwrap_or(shown).strip_suffix(meant)?.len();
+        if line == number {
+            let at = at + indentation + in_line.len();
+            let column = u32::try_from(indentation + in_line.chars().count()).ok()?.saturating_add(1);
+            return Some(Span {
                 start: span.start + at,
-                end: span.start + at + first.len(),
-                line: span.line + 1 + u32::try_from(lines).unwrap_or(u32::MAX),
-                column: u32::try_from(indentation + in_line.chars().count()).unwrap_or(u32::MAX).saturating_add(1),
-            }
+                end: span.start + at + piece.lines().next().unwrap_or_default().len(),
+                line: span.line.saturating_add(u32::try_from(number).ok()?),
+                column: if number == 0 { span.column + column - 1 } else { column },
+            });
         }
-        None => report.within(span, start, piece),
+        at += shown.len() + 1;
     }
+    None
 }
