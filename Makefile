@@ -26,6 +26,7 @@ lint:
 
 flink:
 	python3 tests/flink/check_cases.py
+	python3 tests/flink/check_inserts.py
 
 bench: rocketmq
 	$(CARGO) bench

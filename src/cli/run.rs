@@ -1,6 +1,7 @@
 //! `queuewarden run`: the supervisor.
 
 use std::{
+    io::{self, Write},
     net::SocketAddr,
     path::{Path, PathBuf},
     process,
@@ -306,5 +307,8 @@ pub(super) fn leave(exit: Exit, state: Option<StateDir>) -> ! {
             tracing::error!("the state store could not be closed in time; the next start checks it");
         }
     }
-    process::exit(exit as i32)
+    // Nothing is destroyed: the runtime, the actors and what they hold would be while other threads are at work with
+    // them, and a panic on a thread that has lost its own variables cannot even be logged.
+    let _nobody_reads = io::stdout().flush();
+    signal_hook::low_level::exit(exit as i32)
 }

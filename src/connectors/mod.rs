@@ -14,11 +14,13 @@ pub mod print;
 pub mod replay;
 mod resolve;
 pub mod rocketmq;
+mod shape;
 
 pub use load::{Loaded, load};
 pub use not_null::NotNull;
-pub use plan::{Claim, DeadLetterPlan, MakeSink, Plan, PrimaryKey, RowShape, Transport};
+pub use plan::{Claim, DeadLetterPlan, MakeSink, Plan, PrimaryKey, Transport};
 pub use resolve::{encoder, fate, recover_elsewhere, resolve};
+pub use shape::{RowShape, Shaped};
 
 use crate::{definition::Registry, formats};
 

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 
 use crate::{
     connector::{Sink, SinkContext},
-    model::{Epoch, Fault, FaultKind, RowReject, Schema, SinkIdentity, Token},
+    model::{Epoch, Fault, FaultKind, RowReject, Schema, SinkIdentity, Token, may_overflow},
 };
 
 use super::plan::MakeSink;
@@ -22,11 +22,13 @@ pub struct NotNull {
 }
 
 impl NotNull {
-    /// Those columns of the sink that are NOT NULL where the source's may be null; matched by position. The decoder has
-    /// looked at the others.
+    /// Those columns of the sink that are NOT NULL where the source's, or the query's, may be null or become so; matched
+    /// by position. The decoder, or the query, has looked at the others.
     pub fn between(source: &Schema, sink: &Schema) -> Self {
         let pairs = source.columns.iter().zip(&sink.columns).enumerate();
-        let unsure = pairs.filter(|(_, (from, to))| from.ty.nullable && !to.ty.nullable);
+        let unsure = pairs.filter(|(_, (from, to))| {
+            !to.ty.nullable && (from.ty.nullable || may_overflow(&from.ty.logical, &to.ty.logical))
+        });
         Self { columns: unsure.map(|(at, (_, to))| (at, to.name.clone())).collect() }
     }
 

@@ -2,16 +2,15 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use arrow_array::RecordBatch;
-use arrow_cast::cast;
-use arrow_schema::SchemaRef;
 use bytes::Bytes;
 
+use super::RowShape;
 use crate::{
     connector::{Sink, SinkContext, Source},
     definition::{CheckpointDefinition, Digest, OnError, Rate, RestartDefinition},
     formats::Decoder,
-    model::{Body, CreditLimits, Fault, FaultKind, PipelineName, Schema, SinkIdentity, SourceIdentity},
+    model::{Body, CreditLimits, Fault, PipelineName, Schema, SinkIdentity, SourceIdentity},
+    query::Query,
 };
 
 /// Makes a source or a decoder anew for each generation.
@@ -74,11 +73,13 @@ pub struct Plan {
     pub metadata: Arc<[(usize, usize)]>,
     /// `primaryKey` of the source.
     pub primary_key: Option<PrimaryKey>,
+    /// What is made of its rows on their way to the sink.
+    pub query: Option<Query>,
     /// Where it writes.
     pub sink_identity: SinkIdentity,
     /// Makes the sink.
     pub sink: MakeSink,
-    /// From the source's columns to the sink's.
+    /// From the columns of the query, or else of the source, to the sink's.
     pub shape: RowShape,
     /// `checkpoint:`
     pub checkpoint: CheckpointDefinition,
@@ -96,57 +97,4 @@ pub struct Plan {
     pub batch_rows: usize,
     /// How much may be on its way at once.
     pub credits: CreditLimits,
-}
-
-/// The sink's columns: those of the source by position, under the sink's names, widened where its types are wider.
-#[derive(Debug, Clone)]
-pub struct RowShape {
-    schema: SchemaRef,
-}
-
-impl RowShape {
-    /// `schema` has as many fields as the source has columns, each of the same type or one it widens to.
-    pub fn new(schema: SchemaRef) -> Self {
-        Self { schema }
-    }
-
-    /// The rows as the sink takes them. Columns whose type is the same are not copied.
-    pub fn apply(&self, rows: &RecordBatch) -> Result<RecordBatch, Fault> {
-        let bug = |error| Fault::never(FaultKind::Bug, "rows do not fit the sink's columns").because(error);
-        let fields = self.schema.fields().iter();
-        let columns = rows.columns().iter().zip(fields).map(|(column, field)| {
-            if column.data_type() == field.data_type() {
-                Ok(Arc::clone(column))
-            } else {
-                cast(column, field.data_type()).map_err(bug)
-            }
-        });
-        RecordBatch::try_new(Arc::clone(&self.schema), columns.collect::<Result<_, _>>()?).map_err(bug)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use arrow_array::{Int32Array, cast::AsArray, types::Int64Type};
-
-    use super::*;
-    use crate::model::{Column, ColumnType};
-
-    fn schema(columns: &[(&str, &str)]) -> SchemaRef {
-        let column = |(name, ty): &(&str, &str)| Column {
-            name: (*name).to_owned(),
-            ty: ColumnType::parse(ty).unwrap(),
-            metadata: None,
-            is_virtual: false,
-        };
-        Schema { columns: columns.iter().map(column).collect() }.to_arrow()
-    }
-
-    #[test]
-    fn columns_go_by_position_under_the_sinks_names_and_are_widened() {
-        let rows = RecordBatch::try_new(schema(&[("a", "INT")]), vec![Arc::new(Int32Array::from(vec![7]))]).unwrap();
-        let shaped = RowShape::new(schema(&[("b", "BIGINT")])).apply(&rows).unwrap();
-        assert_eq!(shaped.schema().field(0).name(), "b");
-        assert_eq!(shaped.column(0).as_primitive::<Int64Type>().value(0), 7);
-    }
 }

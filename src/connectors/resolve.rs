@@ -18,7 +18,7 @@ use crate::{
 pub fn resolve(definition: &PipelineDefinition) -> Result<Plan, Box<Diagnostic>> {
     let (source_identity, source) = source(&definition.source, definition.batch_rows)?;
     let (sink_identity, sink) = sink(&definition.sink)?;
-    let sink = NotNull::between(&definition.source.schema, &definition.sink.schema).around(sink);
+    let sink = NotNull::between(definition.selected(), &definition.sink.schema).around(sink);
     let dead_letter = definition.dead_letter.as_ref().map(|endpoint| dead_letter(endpoint, definition)).transpose()?;
     Ok(Plan {
         name: definition.name.clone(),
@@ -30,9 +30,10 @@ pub fn resolve(definition: &PipelineDefinition) -> Result<Plan, Box<Diagnostic>>
         schema: Arc::new(definition.source.schema.clone()),
         metadata: metadata(&definition.source),
         primary_key: primary_key(&definition.source),
+        query: definition.query.clone(),
         sink_identity,
         sink,
-        shape: RowShape::new(definition.sink.schema.to_arrow()),
+        shape: RowShape::new(definition.selected(), &definition.sink.schema),
         checkpoint: definition.checkpoint,
         restart: definition.restart,
         on_error: definition.on_error,

@@ -9,6 +9,7 @@ use super::{
     located::{Entry, Located, Span, Value},
     options::{OptionSpec, OptionTable, Options},
     primary_key::{PRIMARY_KEY, read_primary_key, taken_by},
+    query::QUERY,
     registry::{ConnectorTables, FormatTables, FormatUse, Registry, RoleTables},
     schema::{ReadSchema, SchemaPlaces, check_insert, check_metadata, read_schema},
     sections,
@@ -73,7 +74,7 @@ pub struct Endpoint {
     pub column_options: ColumnOptions,
     /// The format, if the connector has one.
     pub format: Option<FormatDefinition>,
-    /// The columns. Those of the source, all physical, for a sink without a schema of its own.
+    /// The columns. Those of the source or of the query, all physical, for a sink without a schema of its own.
     pub schema: Schema,
     /// Whether the section has a `schema:`.
     pub own_schema: bool,
@@ -149,8 +150,8 @@ pub(super) const DEAD_LETTER: &str = "dead_letter";
 pub(super) enum Columns<'a> {
     /// The section must declare them.
     Own,
-    /// It may; otherwise they are those of the source, if that has valid ones.
-    Inherited(Option<&'a Schema>),
+    /// It may; otherwise they are those of the source or of the query, if that has valid ones.
+    Inherited(Option<(&'static str, &'a Schema)>),
     /// It may not.
     Fixed(&'a Schema),
 }
@@ -170,7 +171,7 @@ pub(super) fn read_endpoint(
     let format = find_format(section, connector.zip(tables), registry, &mut places, report);
     let (inherited, fixed) = match columns {
         Columns::Own => (None, None),
-        Columns::Inherited(schema) => (schema, None),
+        Columns::Inherited(selected) => (selected, None),
         Columns::Fixed(schema) => (None, Some(schema)),
     };
     let read = if fixed.is_some() { ReadSchema::default() } else { read_schema(role, section, report) };
@@ -193,8 +194,8 @@ pub(super) fn read_endpoint(
         schema.columns.retain(|column| role == Role::Source || !column.is_virtual);
         schema
     });
-    if let (Some(sink), Some(source)) = (&own, inherited) {
-        check_insert(source, sink, &places.schema, report);
+    if let (Some(sink), Some(selected)) = (&own, inherited) {
+        check_insert(selected, sink, &places.schema, report);
     }
 
     let elsewhere = |key: &str| match key {
@@ -210,7 +211,8 @@ pub(super) fn read_endpoint(
     places.options.extend(general.places);
 
     let own_schema = fixed.is_none() && section.get("schema").is_some();
-    let schema = if own_schema { own } else { fixed.cloned().or_else(|| inherited.map(all_physical)) };
+    let schema =
+        if own_schema { own } else { fixed.cloned().or_else(|| inherited.map(|(_, schema)| all_physical(schema))) };
     let (Some(connector), Some(tables), Some(columns)) = (connector, tables, &schema) else {
         return ReadEndpoint { endpoint: None, schema };
     };
@@ -414,7 +416,7 @@ fn belongs_elsewhere(
         return Some(format!("`{key}` goes with `format: {}`", format.name));
     }
     let top = sections::TOP.find(key).is_some() || sections::SECTIONS.iter().any(|table| table.name == key);
-    if top || key == DEAD_LETTER || (key == role.other().name()) {
+    if top || key == DEAD_LETTER || key == QUERY || (key == role.other().name()) {
         return Some(format!("`{key}` stands at the top of the file, beside `{section}`"));
     }
     if role == Role::Sink && sections::SOURCE.find(key).is_some() {

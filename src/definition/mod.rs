@@ -11,6 +11,7 @@ mod located;
 mod options;
 mod pipeline;
 mod primary_key;
+mod query;
 mod registry;
 mod schema;
 pub mod sections;
@@ -31,7 +32,6 @@ pub use pipeline::{CheckpointDefinition, OnError, PipelineDefinition, RestartDef
 pub use registry::{
     Check, ConnectorTables, FormatTables, FormatUse, MetadataKey, MetadataType, Registry, RoleTables, no_check,
 };
-pub use schema::widens;
 pub use show::Digest;
 pub use substitute::Environment;
 pub use test_file::{Case, Content, ExpectedReject, Input, TestFile, TestMessage, read_test};

@@ -12,10 +12,14 @@ use super::{
     located::{Node, Span, Value},
     options::{OptionTable, Options},
     primary_key::PRIMARY_KEY,
+    query::{QUERY, ReadQuery, read_query},
     registry::Registry,
     sections as s,
 };
-use crate::model::{CreditLimits, PipelineName, dead_letter_schema};
+use crate::{
+    model::{CreditLimits, PipelineName, Schema, dead_letter_schema},
+    query::Query,
+};
 
 /// A pipeline as its file declares it, every part valid and every default filled in.
 #[derive(Debug, Clone)]
@@ -28,6 +32,8 @@ pub struct PipelineDefinition {
     pub file: PathBuf,
     /// What it reads.
     pub source: Endpoint,
+    /// What is made of its rows on their way to the sink, if they do not go there as they are.
+    pub query: Option<Query>,
     /// What it writes.
     pub sink: Endpoint,
     /// When there is a checkpoint.
@@ -42,6 +48,13 @@ pub struct PipelineDefinition {
     pub batch_rows: usize,
     /// The bound on what is on its way.
     pub credits: CreditLimits,
+}
+
+impl PipelineDefinition {
+    /// The columns that go to the sink: those of the query, else those of the source.
+    pub fn selected(&self) -> &Schema {
+        self.query.as_ref().map_or(&self.source.schema, Query::schema)
+    }
 }
 
 /// `checkpoint:`
@@ -79,8 +92,8 @@ pub enum OnError {
     DeadLetter,
 }
 
-/// Keys of a definition that are mappings.
-const MAPPINGS: [&str; 7] = ["source", "sink", DEAD_LETTER, "checkpoint", "restart", "batch", "credits"];
+/// Keys of a definition that are no options.
+const WORDS: [&str; 8] = ["source", QUERY, "sink", DEAD_LETTER, "checkpoint", "restart", "batch", "credits"];
 
 /// What could be read of a document.
 #[derive(Debug, Default)]
@@ -98,7 +111,7 @@ pub(super) fn read_pipeline(root: &Node, file: &Path, registry: &Registry, repor
     let begin = entries.first().map_or(root.span, |entry| entry.key.span);
     let top = Section { name: "the definition", key: Some(begin), entries };
     let elsewhere = |key: &str| belongs_inside(key, registry);
-    let keys = Keys { words: &MAPPINGS, tables: &[&s::TOP], columns: None, elsewhere: &elsewhere };
+    let keys = Keys { words: &WORDS, tables: &[&s::TOP], columns: None, elsewhere: &elsewhere };
     let meant = check_keys(top, &keys, report);
     let own = check_table(&s::TOP, top, &meant, report);
     let name = name(&own, file, report);
@@ -119,7 +132,13 @@ pub(super) fn read_pipeline(root: &Node, file: &Path, registry: &Registry, repor
         Found::Absent | Found::Wrong => ReadEndpoint::default(),
     };
     let source = end(Role::Source, Columns::Own, report);
-    let sink = end(Role::Sink, Columns::Inherited(source.schema.as_ref()), report);
+    let query = read_query(top, source.schema.as_ref(), report);
+    let selected = match &query {
+        ReadQuery::Absent => source.schema.as_ref().map(|schema| ("source", schema)),
+        ReadQuery::Planned(query) => Some(("query", query.schema())),
+        ReadQuery::Unknown => None,
+    };
+    let sink = end(Role::Sink, Columns::Inherited(selected), report);
     let letters = section(top, DEAD_LETTER, report);
     let dead_letter = match letters {
         Found::Mapping(section) => {
@@ -134,6 +153,10 @@ pub(super) fn read_pipeline(root: &Node, file: &Path, registry: &Registry, repor
         name_place: own.places.get(s::NAME.name).copied(),
         file: file.to_owned(),
         source,
+        query: match query {
+            ReadQuery::Planned(query) => Some(query),
+            ReadQuery::Absent | ReadQuery::Unknown => None,
+        },
         sink,
         checkpoint: checkpoint_of(&checkpoint.options),
         restart: restart_of(&restart.options),

@@ -9,7 +9,7 @@ use super::{
     located::{Entry, Span, Value},
     registry::{ConnectorTables, MetadataKey, RoleTables},
 };
-use crate::model::{Column, LogicalType, Schema, TypeError, nearest};
+use crate::model::{Column, LogicalType, Schema, TypeError, inserts, may_overflow, nearest};
 
 /// Where a schema and its columns stand.
 #[derive(Debug, Clone, Default)]
@@ -176,23 +176,24 @@ fn unknown_metadata(
 
 /// Whether a metadata value can fill a column of this type.
 fn fills(known: &MetadataKey, column: &LogicalType) -> bool {
-    use LogicalType::{Char, Timestamp, TimestampLtz, VarChar};
+    use LogicalType::{BigInt, Char, Int, SmallInt, Timestamp, TimestampLtz, VarChar};
     match (&known.logical(), column) {
         // Formats neither pad nor cut texts, and neither is metadata.
         (VarChar(_) | Char(_), VarChar(_) | Char(_)) => true,
         // Times are kept in milliseconds and shown in UTC, whichever of the two kinds is asked for.
         (Timestamp(_) | TimestampLtz(_), Timestamp(_) | TimestampLtz(_)) => true,
-        (from, to) => widens(from, to),
+        (from, SmallInt | Int | BigInt) => inserts(from, column),
+        (from, to) => from == to,
     }
 }
 
-/// Checks that the columns of a source can be inserted into those of a sink, by position, as INSERT INTO does. Whether a
-/// value is null where the sink has NOT NULL is seen when there is a row, as in Flink.
-pub(super) fn check_insert(source: &Schema, sink: &Schema, places: &SchemaPlaces, report: &mut Report) {
+/// Checks that the columns of a source, or of a query, can be inserted into those of a sink, by position, as INSERT INTO
+/// does. Whether a value is null where the sink has NOT NULL is seen when there is a row, as in Flink.
+pub(super) fn check_insert((of, source): (&str, &Schema), sink: &Schema, places: &SchemaPlaces, report: &mut Report) {
     let taken = &sink.columns;
     if taken.len() != source.columns.len() {
         let mut diagnostic = Diagnostic::error(format!(
-            "the sink has {} columns, the source has {}; they are matched by position",
+            "the sink has {} columns, the {of} has {}; they are matched by position",
             taken.len(),
             source.columns.len()
         ))
@@ -204,81 +205,13 @@ pub(super) fn check_insert(source: &Schema, sink: &Schema, places: &SchemaPlaces
     for (number, (from, to)) in source.columns.iter().zip(taken).enumerate() {
         let Some(at) = places.columns.get(&to.name) else { continue };
         let (number, name) = (number + 1, &from.name);
-        if !widens(&from.ty.logical, &to.ty.logical) {
-            report.push(
-                Diagnostic::error(format!(
-                    "`{}` is {}, column {number} of the source, `{name}`, is {}",
-                    to.name, to.ty, from.ty
-                ))
-                .at(at.ty)
-                .expected(format!("{} or a wider type of its kind", from.ty.logical)),
-            );
-        }
-    }
-}
-
-/// Whether every value of `from` is a value of `to`, so that no cast needs to be asked for. Narrower than Flink,
-/// which also lets DECIMAL columns into FLOAT ones and drops what does not fit.
-pub fn widens(from: &LogicalType, to: &LogicalType) -> bool {
-    use LogicalType as T;
-    /// Decimal digits before the point that an integer type needs.
-    const fn digits(integer: &T) -> Option<u8> {
-        match integer {
-            T::TinyInt => Some(3),
-            T::SmallInt => Some(5),
-            T::Int => Some(10),
-            T::BigInt => Some(19),
-            _ => None,
-        }
-    }
-    match (from, to) {
-        (T::Char(_) | T::VarChar(_), T::VarChar(None)) => true,
-        (T::Binary(_) | T::VarBinary(_), T::VarBinary(None)) => true,
-        (T::Char(from) | T::VarChar(Some(from)), T::VarChar(Some(to))) => from <= to,
-        (T::Binary(from) | T::VarBinary(Some(from)), T::VarBinary(Some(to))) => from <= to,
-        (T::Decimal(p, s), T::Decimal(to_p, to_s)) => s <= to_s && p.saturating_sub(*s) <= to_p.saturating_sub(*to_s),
-        (T::Time(from), T::Time(to))
-        | (T::Timestamp(from), T::Timestamp(to))
-        | (T::TimestampLtz(from), T::TimestampLtz(to)) => from <= to,
-        (T::Float, T::Double) => true,
-        (T::TinyInt | T::SmallInt, T::Float) | (T::TinyInt | T::SmallInt | T::Int, T::Double) => true,
-        (integer, T::Decimal(p, s)) => digits(integer).is_some_and(|digits| digits <= p.saturating_sub(*s)),
-        (from, to) => from == to || digits(from).zip(digits(to)).is_some_and(|(from, to)| from <= to),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::ColumnType;
-
-    #[test]
-    fn only_what_cannot_lose_anything_is_inserted_without_a_cast() {
-        let ty = |text: &str| ColumnType::parse(text).unwrap().logical;
-        for (from, to, good) in [
-            ("INT", "BIGINT", true),
-            ("BIGINT", "INT", false),
-            ("INT", "STRING", false),
-            ("STRING", "INT", false),
-            ("VARCHAR(3)", "STRING", true),
-            ("STRING", "VARCHAR(3)", false),
-            ("CHAR(3)", "VARCHAR(3)", true),
-            ("BYTES", "STRING", false),
-            ("FLOAT", "DOUBLE", true),
-            ("DOUBLE", "FLOAT", false),
-            ("BIGINT", "DOUBLE", false),
-            ("INT", "DECIMAL(10)", true),
-            ("INT", "DECIMAL(10, 1)", false),
-            ("DECIMAL(10, 2)", "DECIMAL(11, 3)", true),
-            ("DECIMAL(10, 2)", "DECIMAL(10, 3)", false),
-            ("TIMESTAMP(3)", "TIMESTAMP(6)", true),
-            ("TIMESTAMP(6)", "TIMESTAMP(3)", false),
-            ("TIMESTAMP(3)", "TIMESTAMP_LTZ(3)", false),
-            ("ARRAY<INT>", "ARRAY<INT>", true),
-            ("ARRAY<INT>", "ARRAY<BIGINT>", false),
-            ("BOOLEAN", "BOOLEAN", true),
-        ] {
-            assert_eq!(widens(&ty(from), &ty(to)), good, "{from} -> {to}");
+        let both = format!("`{}` is {}, column {number} of the {of}, `{name}`, is {}", to.name, to.ty, from.ty);
+        if !inserts(&from.ty.logical, &to.ty.logical) {
+            let expected = format!("{} or a wider type of its kind", from.ty.logical);
+            report.push(Diagnostic::error(both).at(at.ty).expected(expected));
+        } else if may_overflow(&from.ty.logical, &to.ty.logical) {
+            let help = "a value with more digits before the point than fit becomes NULL, as in Flink, and is counted";
+            report.push(Diagnostic::warning(both).at(at.ty).help(help));
         }
     }
 }

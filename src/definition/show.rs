@@ -6,7 +6,8 @@ use serde_yaml::{Mapping, Value};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{
-    Endpoint, OnError, Options, PipelineDefinition, endpoint::DEAD_LETTER, primary_key::PRIMARY_KEY, show_duration,
+    Endpoint, OnError, Options, PipelineDefinition, endpoint::DEAD_LETTER, primary_key::PRIMARY_KEY, query::QUERY,
+    show_duration,
 };
 use crate::model::Column;
 
@@ -49,6 +50,7 @@ impl PipelineDefinition {
         let whole = mapping([
             ("name", text(self.name.as_str())),
             ("source", endpoint(&self.source, texts)),
+            (QUERY, self.query.as_ref().map_or(Value::Null, |query| text(query.text()))),
             ("sink", endpoint(&self.sink, texts)),
             (
                 "checkpoint",
@@ -80,7 +82,7 @@ impl PipelineDefinition {
         let letters = self.dead_letter.as_ref().map(|letters| mapping([(DEAD_LETTER, endpoint(letters, texts))]));
         let whole =
             [Some(whole), letters].into_iter().flatten().filter_map(|part| part.as_mapping().cloned()).flatten();
-        let whole: Value = whole.collect::<Mapping>().into();
+        let whole: Value = whole.filter(|(_, value)| !value.is_null()).collect::<Mapping>().into();
         // Writing a tree of texts and numbers to memory has no way to fail.
         serde_yaml::to_string(&whole).unwrap_or_else(|error| format!("# {error}\n"))
     }

@@ -96,7 +96,7 @@ pub struct BatchMessage {
 pub enum Disposition {
     /// Its rows are in the batch.
     Rows,
-    /// Left out by an option of the source.
+    /// Left out by an option of the source, or each of its rows by the query.
     Filtered,
     /// Without a row: dropped whole by a `*.ignore-parse-errors` option of its format, or an empty body.
     Ignored,

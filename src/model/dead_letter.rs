@@ -20,7 +20,7 @@ pub const DEAD_LETTER_COLUMNS: [(&str, &str, &str); 13] = [
     (
         "stage",
         "STRING NOT NULL",
-        "Who refused it: `transport` (then the body is as the service gave it), `decode` or `sink`.",
+        "Who refused it: `transport` (then the body is as the service gave it), `decode`, `query` or `sink`.",
     ),
     ("reason", "STRING NOT NULL", "Why."),
     ("source", "STRING NOT NULL", "What was read."),
@@ -59,19 +59,22 @@ pub enum Stage {
     Transport,
     /// The format refused it.
     Decode,
+    /// A row of it failed in the query.
+    Query,
     /// The sink refused a row of it.
     Sink,
 }
 
 impl Stage {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Transport, Self::Decode, Self::Sink];
+    pub const ALL: [Self; 4] = [Self::Transport, Self::Decode, Self::Query, Self::Sink];
 
     /// As it is written in a dead letter.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Transport => "transport",
             Self::Decode => "decode",
+            Self::Query => "query",
             Self::Sink => "sink",
         }
     }

@@ -1,5 +1,6 @@
 //! The dedup-keeper: takes out the rows of messages already seen, and says which of them are redeliveries of
-//! something checkpointed. Of the rows that are left it takes out those whose primary key was seen shortly before.
+//! something checkpointed. Of the rows that are left it takes out those whose primary key was seen shortly before, and
+//! runs the query over the rest.
 
 use std::{
     sync::Arc,
@@ -8,10 +9,11 @@ use std::{
 
 use actix::prelude::*;
 
-use super::{checkpointer::Checkpointer, messages::*, report::Reporter, sink_writer::SinkWriter};
+use super::{checkpointer::Checkpointer, messages::*, report::Reporter, selection::select, sink_writer::SinkWriter};
 use crate::{
     dedup::{Ids, Keys, Seen},
     model::{Batch, Disposition, Fault, Fingerprint, Reject},
+    query::Query,
     telemetry::{Vitals, fail_point},
 };
 
@@ -28,6 +30,8 @@ pub struct DedupKeeper {
     pub ids: Ids,
     /// Where the source has a primary key.
     pub keys: Option<Keys>,
+    /// Where the pipeline has one.
+    pub query: Option<Query>,
     /// The pipeline's up time when this generation began, in milliseconds, and the moment it began.
     pub uptime: (u64, Instant),
     /// How long the queue keeps a message: after so much up time it cannot be delivered again.
@@ -58,6 +62,10 @@ impl DedupKeeper {
         if let Some(keys) = &mut self.keys {
             let dropped = keys.check(batch)?;
             self.vitals.metrics.key_rows_dropped.inc_by(dropped as u64);
+        }
+        if let Some(query) = &self.query {
+            let left_out = select(query, batch)?;
+            self.vitals.metrics.query_rows_filtered.inc_by(left_out as u64);
         }
         for message in &batch.messages {
             self.vitals.metrics.message(message.disposition).inc();

@@ -285,6 +285,7 @@ fn wire(seed: Seed, prepared: Prepared) -> Controls {
     let actor = DedupKeeper {
         ids: Ids::load(std::mem::take(&mut stored.ids)),
         keys,
+        query: plan.query.clone(),
         uptime,
         retention: receiver.facts().retention.unwrap_or(LONGEST_RETENTION),
         sink: to_sink.clone(),

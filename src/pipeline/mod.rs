@@ -25,6 +25,7 @@ mod polling;
 mod reader;
 mod report;
 mod retry;
+mod selection;
 mod sink_writer;
 mod sinks;
 #[cfg(test)]

@@ -19,7 +19,7 @@ use super::{
     sinks::{Calls, Kept, Refusal, Sinks},
 };
 use crate::{
-    connectors::RowShape,
+    connectors::{RowShape, Shaped},
     definition::OnError,
     model::{Batch, Disposition, Epoch, Fault, FaultKind, Fingerprint, LaneId, Reject, Stage, Token},
     telemetry::{Vitals, fail_point},
@@ -31,7 +31,7 @@ pub const NAME: &str = "sink-writer";
 pub struct SinkWriter {
     /// Away while an operation is in flight.
     pub sinks: Option<Sinks>,
-    /// From the source's columns to the sink's.
+    /// From the columns of the query, or else of the source, to the sink's.
     pub shape: RowShape,
     pub on_error: OnError,
     /// `checkpoint.timeout`: how long one call of the sink may take.
@@ -115,7 +115,8 @@ impl SinkWriter {
                     let rejects = batch.rejects.clone();
                     return self.written(batch, Refusal::unkept(rejects));
                 }
-                let rows = self.shape.apply(&batch.rows)?;
+                let Shaped { rows, nulled } = self.shape.apply(&batch.rows)?;
+                self.vitals.metrics.nulled_fields.inc_by(nulled as u64);
                 self.run(ctx, async move |sinks, calls| {
                     let refused = sinks.write(&calls, &batch, &rows).await?;
                     Ok(Done::Written(Box::new(batch), refused))

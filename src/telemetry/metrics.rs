@@ -119,6 +119,7 @@ metrics! {
         remembered: IntGaugeVec = "dedup_remembered_ids", "Message ids kept so that a redelivery is recognised.";
         remembered_keys: IntGaugeVec = "dedup_remembered_keys", "Primary keys in the window, so that a row with one of them is dropped.";
         key_rows_dropped: IntCounterVec = "dedup_key_rows_dropped_total", "Rows dropped because their primary key had been seen within the window.";
+        query_rows_filtered: IntCounterVec = "query_rows_filtered_total", "Rows that the WHERE of the query left out.";
         rows_written: IntCounterVec = "sink_rows_written_total", "Rows the sink has taken.";
         checkpoints: IntCounterVec = "checkpoints_total", "Checkpoints that became durable.";
         checkpoint_seconds: HistogramVec = "checkpoint_duration_seconds", "From the seal of an epoch to the commit of its output.";
@@ -216,6 +217,7 @@ impl Metrics {
             remembered: gauge(&families.remembered),
             remembered_keys: gauge(&families.remembered_keys),
             key_rows_dropped: one(&families.key_rows_dropped),
+            query_rows_filtered: one(&families.query_rows_filtered),
             rows_written: one(&families.rows_written),
             checkpoints: one(&families.checkpoints),
             checkpoint_seconds: families.checkpoint_seconds.with_label_values(&label),
@@ -286,6 +288,7 @@ pub struct PipelineMetrics {
     pub remembered: IntGauge,
     pub remembered_keys: IntGauge,
     pub key_rows_dropped: IntCounter,
+    pub query_rows_filtered: IntCounter,
     pub rows_written: IntCounter,
     pub checkpoints: IntCounter,
     pub checkpoint_seconds: Histogram,

@@ -11,7 +11,7 @@ use super::{
     outcome::Outcome,
 };
 use crate::{
-    connectors::{self, NotNull, Plan, REGISTRY, Transport, datagen},
+    connectors::{self, NotNull, Plan, REGISTRY, Shaped, Transport, datagen},
     definition::{
         Case, Content, Diagnostic, Endpoint, Entry, Input, Located, MetadataKey, PipelineDefinition, Report,
         TestMessage, Value,
@@ -224,8 +224,17 @@ pub(super) fn run(
             }
         }
     }
-    let rows = rows.finish().and_then(|rows| plan.shape.apply(&rows)).map_err(failed)?;
-    let mut refused = NotNull::between(&definition.source.schema, &definition.sink.schema).refused(&rows);
+    let mut rows = rows.finish().map_err(failed)?;
+    if let Some(query) = &plan.query {
+        let selected = query.run(&rows).map_err(failed)?;
+        let message = |row: usize| origins.get(row).map_or(0, |origin| u64::from(origin.message) + 1);
+        outcome.rejects.extend(selected.rejects.iter().map(|reject| (message(reject.row), reject.reason.clone())));
+        origins = selected.from.iter().filter_map(|row| origins.get(*row).copied()).collect();
+        rows = selected.rows;
+    }
+    let Shaped { rows, nulled } = plan.shape.apply(&rows).map_err(failed)?;
+    outcome.nulled_fields += nulled as u64;
+    let mut refused = NotNull::between(definition.selected(), &definition.sink.schema).refused(&rows);
     let bug = |why| Box::new(Diagnostic::error(why));
     if let Some((mut encoder, columns)) = connectors::encoder(&definition.sink).map_err(bug)? {
         let written = rows.project(&columns).map_err(|error| bug(error.to_string()))?;

@@ -396,9 +396,10 @@ impl Rig {
                 Ok(if setup.positions { Source::Log(script) } else { Source::Queue(script) })
             }),
             decoder: Arc::new(|| Ok(Box::new(Numbers) as Box<dyn Decoder>)),
-            shape: RowShape::new(schema.to_arrow()),
+            shape: RowShape::new(&schema, &schema),
             schema: Arc::new(schema),
             metadata: Arc::new([]),
+            query: None,
             primary_key: setup.window.map(|window| PrimaryKey { columns: Arc::new([0]), window }),
             sink_identity: sink_identity(),
             sink: Arc::new(move |_| Ok(Box::new(Recording(Arc::clone(&sink))) as Box<dyn Sink>)),
