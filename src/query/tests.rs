@@ -227,7 +227,7 @@ fn expression(random: &mut fastrand::Rng, ty: char, depth: usize) -> String {
             'i' => &["id", "0", "7", "-1", "CAST(NULL AS INT)", "2147483647"],
             's' => &["name", "'12'", "'x'", "''", "'é😀'", "CAST(NULL AS STRING)"],
             'd' => &["amount", "1.5", "0.0", "1e300", "0.25"],
-            't' => &["DATE '2024-02-29'", "TIMESTAMP '1969-12-31 23:59:59.999'", "CURRENT_DATE"],
+            't' => &["DATE '2024-02-29'", "TIMESTAMP '1969-12-31 23:59:59.999'", "DATE '9999-12-31'"],
             _ => &["ok", "TRUE", "FALSE", "UNKNOWN"],
         };
         return choices[random.usize(..choices.len())].to_owned();
