@@ -205,15 +205,8 @@ static FORMATS: &[Format] = &[
 pub const NAMES: &[&str] = &["json", "csv", "raw", "avro", "parquet", "orc"];
 
 /// What a definition may say of each format. `delimited` is set by options of its connectors, which make it themselves.
-pub const TABLES: &[&FormatTables] = &[
-    &json::TABLES,
-    &csv::TABLES,
-    &raw::TABLES,
-    &avro::TABLES,
-    &parquet::TABLES,
-    &orc::TABLES,
-    &delimited::TABLES,
-];
+pub const TABLES: &[&FormatTables] =
+    &[&json::TABLES, &csv::TABLES, &raw::TABLES, &avro::TABLES, &parquet::TABLES, &orc::TABLES, &delimited::TABLES];
 
 fn find(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)

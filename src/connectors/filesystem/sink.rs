@@ -473,7 +473,8 @@ mod tests {
             incarnation: "0123456789abcdef".to_owned(),
             generation: Generation(1),
         };
-        let mut sink = FilesystemSink::new(dir.path().to_owned(), Format::Lines(Box::new(FirstText)), u64::MAX, context);
+        let mut sink =
+            FilesystemSink::new(dir.path().to_owned(), Format::Lines(Box::new(FirstText)), u64::MAX, context);
         sink.recover(&[]).await.unwrap();
         let row = |text: &str| {
             RecordBatch::try_from_iter([("t", Arc::new(StringArray::from(vec![text])) as ArrayRef)]).unwrap()

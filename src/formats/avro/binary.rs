@@ -5,7 +5,9 @@ use super::{
     plan::{Convert, Plan, Record, Wire},
 };
 use crate::{
-    formats::columnar::{Budget, Failure, MOST_LEVELS, MOST_VALUES, decimal, integer, time_of_day, timestamp, too_many},
+    formats::columnar::{
+        Budget, Failure, MOST_LEVELS, MOST_VALUES, decimal, integer, time_of_day, timestamp, too_many,
+    },
     model::{ColumnBuilder, ColumnType, Field, LogicalType, Scalar},
 };
 
@@ -92,12 +94,8 @@ impl<'a> Cursor<'a> {
             },
             Wire::Int => Raw::Integer(self.int()?),
             Wire::Long => Raw::Integer(self.long()?),
-            Wire::Float => {
-                Raw::Float(f32::from_le_bytes(self.take(4)?.first_chunk().copied().ok_or_else(cut_off)?))
-            }
-            Wire::Double => {
-                Raw::Double(f64::from_le_bytes(self.take(8)?.first_chunk().copied().ok_or_else(cut_off)?))
-            }
+            Wire::Float => Raw::Float(f32::from_le_bytes(self.take(4)?.first_chunk().copied().ok_or_else(cut_off)?)),
+            Wire::Double => Raw::Double(f64::from_le_bytes(self.take(8)?.first_chunk().copied().ok_or_else(cut_off)?)),
             Wire::Bytes => Raw::Bytes(self.bytes()?),
             Wire::String => Raw::Text(text(self.bytes()?)?),
             Wire::Fixed(size) => Raw::Bytes(self.take(*size)?),

@@ -53,9 +53,7 @@ impl Codec {
             Self::Deflate => bounded(flate2::read::DeflateDecoder::new(block), budget)?,
             Self::Bzip2 => bounded(bzip2::read::BzDecoder::new(block), budget)?,
             Self::Xz => bounded(liblzma::read::XzDecoder::new(block), budget)?,
-            Self::Zstandard => {
-                bounded(zstd::Decoder::new(block).map_err(|error| broken(&error))?, budget)?
-            }
+            Self::Zstandard => bounded(zstd::Decoder::new(block).map_err(|error| broken(&error))?, budget)?,
         };
         budget.take(plain.len())?;
         Ok(plain)
@@ -197,7 +195,8 @@ impl Blocks {
         if self.records == 0 {
             return Ok(());
         }
-        let block = self.codec.compress(&self.bytes).map_err(|error| format!("a block cannot be compressed: {error}"))?;
+        let block =
+            self.codec.compress(&self.bytes).map_err(|error| format!("a block cannot be compressed: {error}"))?;
         write_long(i64::try_from(self.records).map_err(|_| "too many records")?, out);
         write_bytes(&block, out);
         out.extend_from_slice(&self.sync);

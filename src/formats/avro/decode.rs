@@ -100,12 +100,8 @@ impl Decoder {
             values = {
                 let mut values = values.over(&block);
                 for _ in 0..records {
-                    let read = binary::record_into(
-                        &reading.nodes,
-                        &reading.record,
-                        columns(&self.target, rows),
-                        &mut values,
-                    );
+                    let read =
+                        binary::record_into(&reading.nodes, &reading.record, columns(&self.target, rows), &mut values);
                     read.map_err(|(name, failure)| failure.of_column(&name))?;
                 }
                 if values.left() > 0 {

@@ -7,13 +7,7 @@ use super::{
 };
 use crate::{
     definition::Options,
-    formats::{
-        self,
-        columnar::Failure,
-        number,
-        scalars::Scalars,
-        time::Unit,
-    },
+    formats::{self, columnar::Failure, number, scalars::Scalars, time::Unit},
     model::{ColumnType, Field, LogicalType as T, RowReject, Schema},
 };
 
@@ -40,7 +34,12 @@ impl Values {
     }
 
     /// Appends every row; those that are refused are left out.
-    fn rows(&self, rows: &RecordBatch, out: &mut Vec<u8>, mut written: impl FnMut(usize, &mut Vec<u8>)) -> Vec<RowReject> {
+    fn rows(
+        &self,
+        rows: &RecordBatch,
+        out: &mut Vec<u8>,
+        mut written: impl FnMut(usize, &mut Vec<u8>),
+    ) -> Vec<RowReject> {
         let mut rejects = Vec::new();
         for row in 0..rows.num_rows() {
             let start = out.len();
@@ -79,7 +78,14 @@ impl Values {
     }
 
     /// A value, behind its branch if it may be null.
-    fn value(&self, ty: &ColumnType, name: &str, array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Result<(), Failure> {
+    fn value(
+        &self,
+        ty: &ColumnType,
+        name: &str,
+        array: &ArrayRef,
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Failure> {
         match (array.is_null(row), ty.nullable) {
             (true, false) => return Err(Failure::null()),
             (true, true) if self.json => out.extend_from_slice(b"null"),

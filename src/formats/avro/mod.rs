@@ -22,10 +22,10 @@ mod encode;
 mod nodes;
 #[cfg(feature = "columnar")]
 mod plan;
-#[cfg(feature = "columnar")]
-mod text;
 #[cfg(all(test, feature = "columnar"))]
 mod tests;
+#[cfg(feature = "columnar")]
+mod text;
 
 #[cfg(feature = "columnar")]
 pub use decode::Decoder;

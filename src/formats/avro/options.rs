@@ -30,5 +30,4 @@ pub static LEGACY_TIMESTAMPS: OptionSpec = OptionSpec::new(
 .default("true");
 
 /// All of them.
-pub static TABLE: OptionTable =
-    OptionTable { name: "avro", options: &[&ENCODING, &CODEC, &LEGACY_TIMESTAMPS] };
+pub static TABLE: OptionTable = OptionTable { name: "avro", options: &[&ENCODING, &CODEC, &LEGACY_TIMESTAMPS] };

@@ -2,7 +2,7 @@
 
 use super::nodes::{Kind, Logical, Nodes};
 use crate::{
-    formats::columnar::{Failure, Target},
+    formats::columnar::{Failure, Target, lacking},
     model::{ColumnType, Field, LogicalType as T, nearest},
 };
 
@@ -105,9 +105,7 @@ fn record(nodes: &Nodes, written: &[(String, usize)], fields: &[&Field]) -> Resu
         }
         if !field.ty.nullable {
             let meant = nearest(&field.name, written.iter().map(|(name, _)| name.as_str()));
-            let meant = meant.map_or_else(String::new, |name| format!("; did you mean `{name}`, which it has?"));
-            let why = format!("the file lacks it, and the schema says NOT NULL{meant}");
-            return Err((field.name.clone(), Failure::new(why)));
+            return Err((field.name.clone(), lacking(meant)));
         }
         plan.absent.push(index);
     }

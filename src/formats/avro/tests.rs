@@ -24,8 +24,7 @@ fn what_is_written_is_read_back_in_both_forms_and_with_both_mappings() {
         let schema = schema(&columns);
         let rows = rows_of_all_types(&schema);
         for encoding in ["binary", "json"] {
-            let options =
-                options("avro", &[("avro.timestamp_mapping.legacy", legacy), ("avro.encoding", encoding)]);
+            let options = options("avro", &[("avro.timestamp_mapping.legacy", legacy), ("avro.encoding", encoding)]);
             for (row, body) in each(&schema, &options, &rows).iter().enumerate() {
                 let (decoded, read) = decode("avro", &schema, &options, body).unwrap();
                 assert_eq!((decoded.rows, decoded.unread), (1, 0));
@@ -102,17 +101,22 @@ fn a_files_own_schema_is_resolved_by_name() {
     let columns =
         ["x DOUBLE", "d DECIMAL(9, 3)", "t TIMESTAMP(6)", "f BYTES", "u STRING", "e STRING NOT NULL", "gone DATE"];
     let schema = schema(&columns);
-    let (decoded, rows) = decode("avro", &schema, &Options::default(), &body).unwrap();
+    let later = options("avro", &[("avro.timestamp_mapping.legacy", "false")]);
+    let (decoded, rows) = decode("avro", &schema, &later, &body).unwrap();
     assert_eq!(decoded.rows, 3);
     let shown = formats::flink_cases::shown(&schema, &rows);
-    assert_eq!(shown[2].to_string(), r#"["5.0","-1.500","1970-01-01 00:00:00.000001","AQI=",null,"B",null]"#);
+    assert_eq!(shown[2].to_string(), r#"["5.0","-1.5","1970-01-01 00:00:00.000001","AQI=",null,"B",null]"#);
 
-    let told = |columns: &[&str], body: &[u8]| decode("avro", &super::tests::schema(columns), &Options::default(), body);
+    let told =
+        |columns: &[&str], body: &[u8]| decode("avro", &super::tests::schema(columns), &Options::default(), body);
     let refused = |columns: &[&str]| told(columns, &body).unwrap_err();
     assert_eq!(refused(&["x STRING"]), "column x: the file has int here, which is no STRING");
     assert_eq!(refused(&["u DATE"]), "column u: the file has a union of string, null, long here, which is no DATE");
-    assert_eq!(refused(&["X INT NOT NULL"]), "column X: the file lacks it, and the schema says NOT NULL; did you mean \
-                                              `x`, which it has?");
+    assert_eq!(
+        refused(&["X INT NOT NULL"]),
+        "column X: the file lacks it, and the schema says NOT NULL; did you mean \
+                                              `x`, which it has?"
+    );
     assert_eq!(refused(&["u STRING NOT NULL"]), "column u: null where the schema says NOT NULL");
     // The branch that is met is no STRING.
     let mut long = value;
@@ -165,4 +169,69 @@ fn a_broken_body_is_an_error_of_its_own_and_never_more() {
         assert!(errors > 500, "{codec}: {errors}");
         assert!(decode_with(&mut decoder, &schema, &body).is_ok(), "the next one is read");
     }
+}
+
+/// What Flink makes of columns, rows and bodies stands in `tests/fixtures/flink-avro`; `tests/flink/check_avro.py` runs
+/// it. Here the same, but for what a case says of itself.
+#[test]
+fn columns_rows_and_bodies_are_what_flink_makes_of_them() {
+    let document: serde_json::Value =
+        serde_json::from_str(include_str!("../../../tests/fixtures/flink-avro/cases.json")).unwrap();
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for case in list(&document["cases"]) {
+        let (name, flink) = (&case["name"], &case["flink"]);
+        let columns: Vec<String> = list(&case["columns"]).iter().map(text).collect();
+        let schema = schema(&columns.iter().map(String::as_str).collect::<Vec<_>>());
+        let legacy = case["legacy"].as_bool().unwrap_or(true);
+        let fields: Vec<_> = crate::formats::columnar::Target::new(&schema).fields().cloned().collect();
+        let derived = derive::schema(fields.iter(), legacy).unwrap_or_else(|_| "refused".into());
+        let mut compare = |what: &str, here: String, flink: &serde_json::Value| {
+            seen += 1;
+            let flink = flink.as_str().map_or_else(|| flink.to_string(), str::to_owned);
+            let flink = case["here"][what].as_str().unwrap_or(&flink).to_owned();
+            if here != flink {
+                wrong.push(format!("{name}, {what}: here {here}, Flink {flink}"));
+            }
+        };
+        compare("schema", derived.as_str().map_or_else(|| derived.to_string(), str::to_owned), &flink["schema"]);
+        if derived == "refused" {
+            continue;
+        }
+        let with = |encoding: &str| {
+            let legacy = legacy.to_string();
+            options("avro", &[("avro.timestamp_mapping.legacy", legacy.as_str()), ("avro.encoding", encoding)])
+        };
+        for (row, written) in list(&case["rows"]).iter().zip(list(&flink["written"])) {
+            let (_, batch) = decode("json", &schema, &options("json", &[]), row.to_string().as_bytes()).unwrap();
+            let hex = |body: &[u8]| body.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+            let binary = each(&schema, &with("binary"), &batch);
+            compare("binary", hex(&binary[0]), &written["binary"]);
+            let json = each(&schema, &with("json"), &batch);
+            let parsed = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).unwrap();
+            compare("json", parsed(&json[0]).to_string(), &parsed(text(&written["json"]).as_bytes()));
+            assert_eq!(
+                decode("avro", &schema, &with("json"), text(&written["json"]).as_bytes()).unwrap().1,
+                decode("avro", &schema, &with("binary"), &binary[0]).unwrap().1
+            );
+        }
+        for (body, read) in list(&case["bodies"]).iter().zip(list(&flink["read"])) {
+            let hex = text(body);
+            let bytes: Vec<u8> =
+                (0..hex.len() / 2).map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap()).collect();
+            let here = match decode("avro", &schema, &with("binary"), &bytes) {
+                Err(_) => "error".to_owned(),
+                Ok((_, batch)) => {
+                    let mut encoder = formats::encoder("json", &schema, &options("json", &[])).unwrap();
+                    let mut line = Vec::new();
+                    encoder.encode_rows(&batch, &mut line, &mut |_, _| {});
+                    serde_json::from_slice::<serde_json::Value>(&line).unwrap().to_string()
+                }
+            };
+            compare(&format!("body {hex}"), here, &read);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(seen > 40, "{seen}");
 }

@@ -13,11 +13,7 @@ use crate::{
 };
 
 /// Reads a body of one record. Answers whether something follows it.
-pub(super) fn record(
-    record: &Record,
-    columns: Vec<(&Field, &mut ColumnBuilder)>,
-    body: &[u8],
-) -> Result<bool, String> {
+pub(super) fn record(record: &Record, columns: Vec<(&Field, &mut ColumnBuilder)>, body: &[u8]) -> Result<bool, String> {
     let mut values = serde_json::Deserializer::from_slice(body).into_iter::<Value>();
     let value = match values.next() {
         Some(Ok(Value::Object(object))) => object,

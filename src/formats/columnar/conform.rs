@@ -17,7 +17,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::{
     Budget,
-    values::{Failure, decimal, integer, time_of_day, timestamp},
+    values::{Failure, decimal, integer, nanoseconds, time_of_day, timestamp},
 };
 use crate::model::{ColumnBuilder, ColumnType, Field, LogicalType as T, RowsBuilder, Scalar, Schema, nearest};
 
@@ -58,6 +58,15 @@ impl Target {
         first.map_or(0, ColumnBuilder::len)
     }
 
+    /// Whether a file with columns of these names has all that must be there.
+    pub(in crate::formats) fn check_names<'a>(
+        &self,
+        names: impl Iterator<Item = &'a str> + Clone,
+    ) -> Result<(), String> {
+        let lacking = self.fields().find(|field| !field.ty.nullable && !names.clone().any(|name| name == field.name));
+        lacking.map_or(Ok(()), |field| Err(self::lacking(nearest(&field.name, names)).of_column(&field.name)))
+    }
+
     /// Appends all rows of a batch. On `Err` some may have been appended.
     pub(in crate::formats) fn append(
         &self,
@@ -69,10 +78,7 @@ impl Target {
             let Some(column) = rows.column_mut(*index) else { continue };
             let appended = match batch.column_by_name(&field.name) {
                 Some(array) => append(column, &field.ty, array, 0..array.len(), budget),
-                None => absent(column, &field.ty, batch.num_rows(), budget, || {
-                    nearest(&field.name, batch.schema_ref().fields().iter().map(|field| field.name().as_str()))
-                        .map(str::to_owned)
-                }),
+                None => absent(column, &field.ty, batch.num_rows(), budget),
             };
             appended.map_err(|failure| failure.of_column(&field.name))?;
         }
@@ -81,20 +87,19 @@ impl Target {
 }
 
 /// Nulls for a column that the file lacks.
-fn absent(
-    column: &mut ColumnBuilder,
-    ty: &ColumnType,
-    rows: usize,
-    budget: &mut Budget,
-    nearest: impl Fn() -> Option<String>,
-) -> Result<(), Failure> {
+fn absent(column: &mut ColumnBuilder, ty: &ColumnType, rows: usize, budget: &mut Budget) -> Result<(), Failure> {
     if !ty.nullable {
-        let meant = nearest().map_or_else(String::new, |name| format!("; did you mean `{name}`, which it has?"));
-        return Err(Failure::new(format!("the file lacks it, and the schema says NOT NULL{meant}")));
+        return Err(lacking(None));
     }
     budget.take(rows.saturating_mul(VALUE_BYTES))?;
     (0..rows).for_each(|_| column.append_null());
     Ok(())
+}
+
+/// Why a file without a column is refused; `meant` is what it may be called there.
+pub(in crate::formats) fn lacking(meant: Option<&str>) -> Failure {
+    let meant = meant.map_or_else(String::new, |name| format!("; did you mean `{name}`, which it has?"));
+    Failure::new(format!("the file lacks it, and the schema says NOT NULL{meant}"))
 }
 
 fn null(column: &mut ColumnBuilder, ty: &ColumnType) -> Result<(), Failure> {
@@ -120,7 +125,7 @@ fn append(
     let mut to = To { column, ty, array, rows, budget };
     if *array.data_type() == DataType::Null {
         let rows = to.rows.clone();
-        return absent(to.column, ty, rows.len(), to.budget, || None).map_err(|_| Failure::null());
+        return if ty.nullable { absent(to.column, ty, rows.len(), to.budget) } else { Err(Failure::null()) };
     }
     match &ty.logical {
         T::Boolean => match array.as_boolean_opt() {
@@ -205,12 +210,8 @@ impl<'a> To<'a> {
         match (&self.ty.logical, self.array.data_type()) {
             (T::Float, DataType::Float16) => self.primitive::<Float16Type>(|value| Ok(Scalar::Float32(value.into()))),
             (T::Float, DataType::Float32) => self.primitive::<Float32Type>(|value| Ok(Scalar::Float32(value))),
-            (T::Double, DataType::Float16) => {
-                self.primitive::<Float16Type>(|value| Ok(Scalar::Float64(value.into())))
-            }
-            (T::Double, DataType::Float32) => {
-                self.primitive::<Float32Type>(|value| Ok(Scalar::Float64(value.into())))
-            }
+            (T::Double, DataType::Float16) => self.primitive::<Float16Type>(|value| Ok(Scalar::Float64(value.into()))),
+            (T::Double, DataType::Float32) => self.primitive::<Float32Type>(|value| Ok(Scalar::Float64(value.into()))),
             (T::Double, DataType::Float64) => self.primitive::<Float64Type>(|value| Ok(Scalar::Float64(value))),
             _ => Err(self.mismatch()),
         }
@@ -247,9 +248,7 @@ impl<'a> To<'a> {
             DataType::Binary => self.each(|row| Ok(Scalar::Bytes(array.as_binary::<i32>().value(row)))),
             DataType::LargeBinary => self.each(|row| Ok(Scalar::Bytes(array.as_binary::<i64>().value(row)))),
             DataType::BinaryView => self.each(|row| Ok(Scalar::Bytes(array.as_binary_view().value(row)))),
-            DataType::FixedSizeBinary(_) => {
-                self.each(|row| Ok(Scalar::Bytes(array.as_fixed_size_binary().value(row))))
-            }
+            DataType::FixedSizeBinary(_) => self.each(|row| Ok(Scalar::Bytes(array.as_fixed_size_binary().value(row)))),
             DataType::Utf8 => self.each(|row| Ok(Scalar::Bytes(array.as_string::<i32>().value(row).as_bytes()))),
             DataType::Utf8View => self.each(|row| Ok(Scalar::Bytes(array.as_string_view().value(row).as_bytes()))),
             _ => Err(self.mismatch()),
@@ -294,15 +293,13 @@ impl<'a> To<'a> {
             DataType::Timestamp(TimeUnit::Nanosecond, _) => {
                 self.primitive::<TimestampNanosecondType>(|value| timestamp(value, 1_000_000_000, logical))
             }
+            // Nanoseconds of any year; see the decoder of ORC.
+            DataType::Decimal128(38, 9) => self.primitive::<Decimal128Type>(|value| nanoseconds(value, logical)),
             _ => Err(self.mismatch()),
         }
     }
 
-    fn lists<O: OffsetSizeTrait>(
-        &mut self,
-        lists: &GenericListArray<O>,
-        element: &ColumnType,
-    ) -> Result<(), Failure> {
+    fn lists<O: OffsetSizeTrait>(&mut self, lists: &GenericListArray<O>, element: &ColumnType) -> Result<(), Failure> {
         self.budget.take(self.rows.len().saturating_mul(VALUE_BYTES))?;
         let offsets = lists.value_offsets();
         for row in self.rows.clone() {
@@ -349,7 +346,7 @@ impl<'a> To<'a> {
             for (builder, field) in builders.iter_mut().zip(fields) {
                 let appended = match structs.column_by_name(&field.name) {
                     Some(array) => append(builder, &field.ty, array, row..row + 1, self.budget),
-                    None => absent(builder, &field.ty, 1, self.budget, || None),
+                    None => absent(builder, &field.ty, 1, self.budget),
                 };
                 appended.map_err(|failure| failure.in_field(&field.name))?;
             }

@@ -10,7 +10,7 @@ mod conform;
 pub(super) mod testing;
 mod values;
 
-pub(super) use conform::Target;
+pub(super) use conform::{Target, lacking};
 pub(super) use values::{Failure, decimal, integer, time_of_day, timestamp};
 
 /// Bytes that a body may become, decompressed or as values.

@@ -121,12 +121,20 @@ pub(in crate::formats) fn timestamp(
         DataType::Timestamp(TimeUnit::Nanosecond, _) => 1_000_000_000,
         _ => 1_000_000,
     };
-    let converted = if to >= per_second {
-        value.checked_mul(to / per_second)
-    } else {
-        Some(value.div_euclid(per_second / to))
-    };
+    let converted =
+        if to >= per_second { value.checked_mul(to / per_second) } else { Some(value.div_euclid(per_second / to)) };
     converted.map(Scalar::Int64).ok_or_else(|| format!("a timestamp is out of range for {logical}"))
+}
+
+/// The same of nanoseconds in 128 bits.
+pub(in crate::formats) fn nanoseconds(value: i128, logical: &LogicalType) -> Result<Scalar<'static>, String> {
+    match i64::try_from(value) {
+        Ok(value) => timestamp(value, 1_000_000_000, logical),
+        Err(_) => match i64::try_from(value.div_euclid(1000)) {
+            Ok(micros) => timestamp(micros, 1_000_000, logical),
+            Err(_) => Err(format!("a timestamp is out of range for {logical}")),
+        },
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,7 @@
-use orc_rust::{ArrowReaderBuilder, TimestampPrecision, projection::ProjectionMask};
+use std::sync::Arc;
+
+use arrow_schema::{DataType, FieldRef, Fields, Schema as ArrowSchema};
+use orc_rust::{ArrowReaderBuilder, projection::ProjectionMask};
 
 use super::plain;
 use crate::{
@@ -7,7 +10,7 @@ use crate::{
         self, Decoded,
         columnar::{Budget, Target, batch_rows, too_many},
     },
-    model::{ColumnType, LogicalType, RowsBuilder, Schema},
+    model::{LogicalType, RowsBuilder, Schema},
     telemetry::caught,
 };
 
@@ -15,7 +18,6 @@ use crate::{
 #[derive(Debug)]
 pub struct Decoder {
     target: Target,
-    precision: TimestampPrecision,
 }
 
 impl Decoder {
@@ -24,11 +26,7 @@ impl Decoder {
     /// # Errors
     /// None: every column can be read from a file.
     pub fn new(schema: &Schema, _: &Options) -> Result<Self, String> {
-        let target = Target::new(schema);
-        // In nanoseconds only the years 1677 to 2262 would fit.
-        let fine = target.fields().any(|field| has_nanoseconds(&field.ty));
-        let precision = if fine { TimestampPrecision::Nanosecond } else { TimestampPrecision::Microsecond };
-        Ok(Self { target, precision })
+        Ok(Self { target: Target::new(schema) })
     }
 
     fn read(&self, body: &[u8], rows: &mut RowsBuilder) -> Result<u32, String> {
@@ -36,11 +34,10 @@ impl Decoder {
         let plain = plain::plain(body, &wanted)?;
         let builder = ArrowReaderBuilder::try_new(plain.file).map_err(|error| error.to_string())?;
         let mask = ProjectionMask::named_roots(builder.file_metadata().root_data_type(), &wanted);
-        let reader = builder
-            .with_projection(mask)
-            .with_timestamp_precision(self.precision)
-            .with_batch_size(batch_rows(plain.largest))
-            .build();
+        self.target.check_names(plain.names.iter().map(String::as_str))?;
+        let builder = builder.with_projection(mask);
+        let schema = Arc::new(ArrowSchema::new(self.fields(builder.schema().fields())?));
+        let reader = builder.with_schema(schema).with_batch_size(batch_rows(plain.largest)).build();
         let (mut budget, mut count) = (Budget::new(), 0_usize);
         for batch in reader {
             let batch = batch.map_err(|error| error.to_string())?;
@@ -52,16 +49,42 @@ impl Decoder {
         }
         u32::try_from(count).map_err(|_| too_many())
     }
+
+    fn fields(&self, file: &Fields) -> Result<Fields, String> {
+        let field = |field: &FieldRef| {
+            let of = self.target.fields().find(|wanted| wanted.name == *field.name());
+            wanted(field, of.map(|of| &of.ty.logical))
+        };
+        file.iter().map(field).collect()
+    }
 }
 
-fn has_nanoseconds(ty: &ColumnType) -> bool {
-    match &ty.logical {
-        LogicalType::Timestamp(precision) | LogicalType::TimestampLtz(precision) => *precision > 6,
-        LogicalType::Array(element) => has_nanoseconds(element),
-        LogicalType::Map(key, value) => has_nanoseconds(key) || has_nanoseconds(value),
-        LogicalType::Row(fields) => fields.iter().any(|field| has_nanoseconds(&field.ty)),
-        _ => false,
-    }
+/// A timestamp as the library hands it out whatever its year and its digits are: nanoseconds since 1970 as a decimal. As a
+/// timestamp of Arrow it is refused, or becomes null, where it does not fit the unit.
+const NANOSECONDS: DataType = DataType::Decimal128(38, 9);
+
+/// How a field is to be read.
+fn wanted(field: &FieldRef, logical: Option<&LogicalType>) -> Result<FieldRef, String> {
+    use LogicalType as T;
+    let data_type = match (field.data_type(), logical) {
+        (DataType::Timestamp(..), Some(T::Timestamp(_) | T::TimestampLtz(_))) => NANOSECONDS,
+        (found @ DataType::Decimal128(..), Some(logical @ (T::Timestamp(_) | T::TimestampLtz(_)))) => {
+            return Err(format!("column {}: the file has {found} here, which is no {logical}", field.name()));
+        }
+        (DataType::List(item), Some(T::Array(element))) => DataType::List(wanted(item, Some(&element.logical))?),
+        (DataType::Map(entries, ordered), Some(T::Map(key, value))) => {
+            let DataType::Struct(parts) = entries.data_type() else { return Ok(Arc::clone(field)) };
+            let parts = parts.iter().zip([key, value]).map(|(part, of)| wanted(part, Some(&of.logical)));
+            let parts = DataType::Struct(parts.collect::<Result<_, _>>()?);
+            DataType::Map(Arc::new(entries.as_ref().clone().with_data_type(parts)), *ordered)
+        }
+        (DataType::Struct(parts), Some(T::Row(fields))) => {
+            let find = |name: &str| fields.iter().find(|f| f.name == name).map(|f| &f.ty.logical);
+            DataType::Struct(parts.iter().map(|part| wanted(part, find(part.name()))).collect::<Result<_, _>>()?)
+        }
+        (other, _) => other.clone(),
+    };
+    Ok(Arc::new(field.as_ref().clone().with_data_type(data_type)))
 }
 
 impl formats::Decoder for Decoder {

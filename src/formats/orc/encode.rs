@@ -1,7 +1,12 @@
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, RecordBatch,
+    cast::AsArray,
+    types::{TimestampMicrosecondType, TimestampNanosecondType},
+};
+use arrow_schema::{DataType, SchemaRef, TimeUnit};
+use arrow_select::filter::filter_record_batch;
 use orc_rust::{ArrowWriterBuilder, compression::CompressionType};
 
 use super::{
@@ -49,10 +54,11 @@ impl FileEncoder {
 
 impl formats::FileEncoder for FileEncoder {
     fn rows(&mut self, rows: &RecordBatch, _: &mut Vec<u8>) -> Result<Vec<RowReject>, String> {
-        let rows = rows.clone().with_schema(Arc::clone(&self.schema)).map_err(|error| error.to_string())?;
+        let (rows, rejects) = without_last_second(rows)?;
+        let rows = rows.with_schema(Arc::clone(&self.schema)).map_err(|error| error.to_string())?;
         self.held += rows.get_array_memory_size();
         self.rows.push(rows);
-        Ok(Vec::new())
+        Ok(rejects)
     }
 
     fn pending(&self) -> u64 {
@@ -64,8 +70,8 @@ impl formats::FileEncoder for FileEncoder {
             return Ok(());
         }
         let mut file = Vec::new();
-        let builder = ArrowWriterBuilder::new(&mut file, Arc::clone(&self.schema))
-            .with_stripe_byte_size(self.stripe_size);
+        let builder =
+            ArrowWriterBuilder::new(&mut file, Arc::clone(&self.schema)).with_stripe_byte_size(self.stripe_size);
         let builder = match self.compression {
             Some(compression) => builder.with_compression(compression),
             None => builder,
@@ -82,5 +88,45 @@ impl formats::FileEncoder for FileEncoder {
 
     fn extension(&self) -> &'static str {
         "orc"
+    }
+}
+
+/// The rows without those that ORC cannot hold: it writes the second before 1970 as that after it, so a fraction of it
+/// would come back as another.
+fn without_last_second(rows: &RecordBatch) -> Result<(RecordBatch, Vec<RowReject>), String> {
+    let mut rejects = Vec::new();
+    for (array, field) in rows.columns().iter().zip(rows.schema_ref().fields()) {
+        let Some(values) = timestamps(array) else { continue };
+        let per_second = if matches!(array.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, _)) {
+            1_000_000_000
+        } else {
+            1_000_000
+        };
+        let lost = |value: i64| value < 0 && value > -per_second && value.rem_euclid(per_second) * 1000 >= per_second;
+        for (row, _) in values.iter().enumerate().filter(|(row, value)| !array.is_null(*row) && lost(**value)) {
+            let reason = format!("column {}: ORC has no fractions of the last second of 1969", field.name());
+            rejects.push(RowReject { row, reason });
+        }
+    }
+    if rejects.is_empty() {
+        return Ok((rows.clone(), rejects));
+    }
+    rejects.sort_by_key(|reject| reject.row);
+    rejects.dedup_by_key(|reject| reject.row);
+    let mut keep = vec![true; rows.num_rows()];
+    for reject in &rejects {
+        keep.get_mut(reject.row).into_iter().for_each(|kept| *kept = false);
+    }
+    let kept = filter_record_batch(rows, &BooleanArray::from(keep)).map_err(|error| error.to_string())?;
+    Ok((kept, rejects))
+}
+
+fn timestamps(array: &ArrayRef) -> Option<&[i64]> {
+    match array.data_type() {
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            Some(array.as_primitive::<TimestampMicrosecondType>().values())
+        }
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => Some(array.as_primitive::<TimestampNanosecondType>().values()),
+        _ => None,
     }
 }

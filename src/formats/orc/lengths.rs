@@ -89,7 +89,8 @@ fn run_2(head: u8, bytes: &mut &[u8], each: &mut impl FnMut(u64) -> Option<()>) 
             value = value.wrapping_add_signed(first);
             each(value)?;
             // Code 0 says that all steps are the first.
-            let steps = if code == 0 { vec![first.unsigned_abs(); count - 2] } else { packed(bytes, width, count - 2)? };
+            let steps =
+                if code == 0 { vec![first.unsigned_abs(); count - 2] } else { packed(bytes, width, count - 2)? };
             for step in steps {
                 value = if first < 0 { value.wrapping_sub(step) } else { value.wrapping_add(step) };
                 each(value)?;

@@ -22,6 +22,8 @@ const BROKEN: &str = "the file is broken: its parts are not where it says";
 pub(super) struct Plain {
     /// The file.
     pub(super) file: Bytes,
+    /// The names of all its columns.
+    pub(super) names: Vec<String>,
     /// Its rows.
     pub(super) rows: usize,
     /// Bytes that no value exceeds.
@@ -50,6 +52,7 @@ pub(super) fn plain(body: &[u8], wanted: &[&str]) -> Result<Plain, String> {
         rows = rows.checked_add(here).filter(|rows| *rows <= MOST_VALUES).ok_or_else(too_many)?;
         stripes.push(parts.stripe(body, stripe, &footer, &kept, &mut file)?);
     }
+    let names = footer.types.first().map(|root| root.field_names.clone()).unwrap_or_default();
     let footer = Footer { stripes, statistics: Vec::new(), metadata: Vec::new(), ..footer };
     let footer = footer.encode_to_vec();
     file.extend_from_slice(&footer);
@@ -63,7 +66,7 @@ pub(super) fn plain(body: &[u8], wanted: &[&str]) -> Result<Plain, String> {
     let tail = tail.encode_to_vec();
     file.extend_from_slice(&tail);
     file.push(u8::try_from(tail.len()).map_err(|_| BROKEN)?);
-    Ok(Plain { file: file.into(), rows, largest: parts.largest })
+    Ok(Plain { file: file.into(), names, rows, largest: parts.largest })
 }
 
 fn last(bytes: &[u8], length: usize) -> Result<(&[u8], &[u8]), String> {
@@ -219,7 +222,13 @@ impl Parts {
             let bytes = part(at, stream.length()).ok_or(BROKEN)?;
             at = at.checked_add(stream.length()).ok_or(BROKEN)?;
             let column = stream.column() as usize;
-            let data = [StreamKind::Present, StreamKind::Data, StreamKind::Length, StreamKind::DictionaryData, StreamKind::Secondary];
+            let data = [
+                StreamKind::Present,
+                StreamKind::Data,
+                StreamKind::Length,
+                StreamKind::DictionaryData,
+                StreamKind::Secondary,
+            ];
             if kept.get(column) != Some(&true) || !data.contains(&stream.kind()) {
                 continue;
             }

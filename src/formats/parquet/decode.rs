@@ -4,7 +4,9 @@ use bytes::Bytes;
 use parquet::{
     arrow::{
         ProjectionMask,
-        arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder},
+        arrow_reader::{
+            ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+        },
         parquet_to_arrow_schema,
     },
     basic::Type as PhysicalType,
@@ -44,13 +46,15 @@ impl Decoder {
         let metadata = look::footer(body)?;
         let mut count = 0_usize;
         for group in metadata.row_groups() {
-            count = usize::try_from(group.num_rows()).ok().and_then(|rows| count.checked_add(rows)).ok_or_else(too_many)?;
+            count =
+                usize::try_from(group.num_rows()).ok().and_then(|rows| count.checked_add(rows)).ok_or_else(too_many)?;
         }
         if count > MOST_VALUES {
             return Err(too_many());
         }
         let mut budget = Budget::new();
         let descriptor = metadata.file_metadata().schema_descr_ptr();
+        self.target.check_names(descriptor.root_schema().get_fields().iter().map(|root| root.name()))?;
         let mask = self.mask(&descriptor);
         let body = Bytes::copy_from_slice(body);
         let shared = Arc::new(body.clone());
@@ -161,8 +165,8 @@ fn wanted(
             DataType::Struct(parts.collect())
         }
         scalar => {
-            let int96 = *leaf < descriptor.num_columns()
-                && descriptor.column(*leaf).physical_type() == PhysicalType::INT96;
+            let int96 =
+                *leaf < descriptor.num_columns() && descriptor.column(*leaf).physical_type() == PhysicalType::INT96;
             *leaf += 1;
             match (scalar, logical.map(LogicalType::to_arrow)) {
                 (DataType::Utf8, _) => DataType::Utf8View,

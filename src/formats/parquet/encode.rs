@@ -1,11 +1,9 @@
-use std::{
-    mem,
-    sync::Arc,
-};
+use std::{mem, sync::Arc};
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef, TimeUnit};
+use arrow_select::{concat::concat_batches, take::take_record_batch};
 use parquet::{
     arrow::{ArrowWriter, arrow_writer::ArrowWriterOptions},
     basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel},
@@ -47,8 +45,7 @@ impl FileEncoder {
 
     fn begin(&self) -> Result<ArrowWriter<Vec<u8>>, String> {
         // How Arrow held the values is nothing that a reader needs.
-        let options =
-            ArrowWriterOptions::new().with_properties(self.properties.clone()).with_skip_arrow_metadata(true);
+        let options = ArrowWriterOptions::new().with_properties(self.properties.clone()).with_skip_arrow_metadata(true);
         ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&self.schema), options)
             .map_err(|error| error.to_string())
     }
@@ -60,12 +57,15 @@ impl FileEncoder {
         }
         let (mut batches, mut rejects) = (Vec::new(), Vec::new());
         for row in 0..rows.num_rows() {
-            match self.cast(&rows.slice(row, 1)) {
+            // A copy: a slice of lists has the elements of all of them.
+            let at = UInt64Array::from(vec![row as u64]);
+            let alone = take_record_batch(rows, &at).map_err(|error| error.to_string())?;
+            match self.cast(&alone) {
                 Ok(batch) => batches.push(batch),
                 Err(reason) => rejects.push(RowReject { row, reason }),
             }
         }
-        let kept = arrow_select::concat::concat_batches(&self.schema, &batches);
+        let kept = concat_batches(&self.schema, &batches);
         Ok((kept.map_err(|error| error.to_string())?, rejects))
     }
 

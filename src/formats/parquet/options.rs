@@ -14,10 +14,7 @@ pub static UTC_TIMEZONE: OptionSpec = OptionSpec::new(
 /// `parquet.compression`
 pub static COMPRESSION: OptionSpec = OptionSpec::new(
     "parquet.compression",
-    OptionKind::Choice {
-        values: &["UNCOMPRESSED", "SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4_RAW"],
-        any_case: true,
-    },
+    OptionKind::Choice { values: &["UNCOMPRESSED", "SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4_RAW"], any_case: true },
     "How pages are compressed when written. Read is whatever the file has, LZO excepted.",
 )
 .default("SNAPPY");

@@ -65,7 +65,10 @@ fn check(page: &Page, levels: Levels) -> Result<(), String> {
     }
     // Values that share beginnings may be far larger than their page, and all those of one row are read at once.
     if streams == 2 && levels.repeated && size.saturating_mul(count) > MOST_BYTES {
-        return Err(format!("{count} elements of lists are DELTA_BYTE_ARRAY encoded in one page of {size} bytes, which may be more than {} MiB", MOST_BYTES >> 20));
+        return Err(format!(
+            "{count} elements of lists are DELTA_BYTE_ARRAY encoded in one page of {size} bytes, which may be more than {} MiB",
+            MOST_BYTES >> 20
+        ));
     }
     Ok(())
 }

@@ -67,7 +67,10 @@ fn timestamps_are_written_in_the_unit_asked_for_and_those_it_lacks_are_refused_a
     let (rejects, read) = written("nanos");
     assert_eq!(rejects.iter().map(|reject| reject.row).collect::<Vec<_>>(), [1, 3]);
     assert_eq!(rejects[0].reason, "column t: a timestamp is out of range for parquet.timestamp.time.unit");
-    assert_eq!(read, arrow_select::concat::concat_batches(&rows.schema(), [&rows.slice(0, 1), &rows.slice(2, 1)]).unwrap());
+    assert_eq!(
+        read,
+        arrow_select::concat::concat_batches(&rows.schema(), [&rows.slice(0, 1), &rows.slice(2, 1)]).unwrap()
+    );
     let (rejects, read) = written("millis");
     assert_eq!(rejects, []);
     assert_ne!(read, rows, "what is finer is cut off");
@@ -76,21 +79,21 @@ fn timestamps_are_written_in_the_unit_asked_for_and_those_it_lacks_are_refused_a
 
 #[test]
 fn columns_go_by_name_and_those_that_are_missing_are_null_or_refused() {
-    let written = schema(&["a INT", "s STRING", "r ROW<x INT, y STRING>"]);
+    let written = schema(&["a INT", "text STRING", "r ROW<x INT, y STRING>"]);
     let rows = rows_of_all_types(&written);
     let body = file("parquet", &written, &options("parquet", &[]), &[rows.clone()]);
-    let wanted = schema(&["r ROW<y STRING, z INT>", "none DATE", "S STRING"]);
+    let wanted = schema(&["r ROW<y STRING, z INT>", "none DATE", "Text STRING"]);
     let (_, read) = decode("parquet", &wanted, &Options::default(), &body).unwrap();
     assert_eq!(read.num_rows(), rows.num_rows());
     assert_eq!(read.column(1).null_count(), rows.num_rows());
     assert_eq!(read.column(2).null_count(), rows.num_rows(), "names are in exact case");
     let refused = |columns: &[&str]| decode("parquet", &schema(columns), &Options::default(), &body).unwrap_err();
     assert_eq!(
-        refused(&["S STRING NOT NULL"]),
-        "column S: the file lacks it, and the schema says NOT NULL; did you mean `s`, which it has?"
+        refused(&["Text STRING NOT NULL"]),
+        "column Text: the file lacks it, and the schema says NOT NULL; did you mean `text`, which it has?"
     );
     assert_eq!(refused(&["a INT NOT NULL"]), "column a: null where the schema says NOT NULL");
-    assert_eq!(refused(&["s INT"]), "column s: the file has Utf8View here, which is no INT");
+    assert_eq!(refused(&["text INT"]), "column text: the file has Utf8View here, which is no INT");
     assert_eq!(refused(&["r ROW<x STRING>"]), "column r.x: the file has Int32 here, which is no STRING");
 }
 
