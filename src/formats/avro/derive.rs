@@ -94,7 +94,7 @@ fn logical(ty: &T, record: &str, legacy: bool) -> Result<Value, String> {
         T::Row(parts) => {
             let fields = parts.iter().map(|part| field(&part.name, &part.ty, record, legacy));
             let fields = fields.collect::<Result<Vec<_>, _>>()?;
-            json!({ "type": "record", "name": record, "namespace": NAMESPACE, "fields": fields })
+            json!({ "type": "record", "name": record, "fields": fields })
         }
     })
 }

@@ -1,6 +1,6 @@
 //! A schema of Avro as its JSON has it: what a writer wrote.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -179,10 +179,13 @@ impl Nodes {
 
     fn record(&mut self, fields: &Value, namespace: &str, level: usize) -> Result<Kind, String> {
         let fields = fields.as_array().ok_or("the schema has fields that are no list")?;
-        let mut read = Vec::new();
+        let (mut read, mut names) = (Vec::new(), HashSet::new());
         for field in fields {
             let name = field.get("name").and_then(Value::as_str).ok_or("the schema has a field without a name")?;
             let ty = field.get("type").ok_or("the schema has a field without a type")?;
+            if !names.insert(name) {
+                return Err("the schema has two fields of one name".into());
+            }
             read.push((name.to_owned(), self.add(ty, namespace, level + 1)?));
         }
         Ok(Kind::Record(read))
