@@ -22,7 +22,7 @@ fn python(arguments: &[&str]) -> Value {
     let output = Command::new(python).arg(root.join("tests/sdk/columnar.py")).args(arguments).output();
     let output = output.expect("python runs");
     let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{out}\n{error}");
+    assert!(output.status.success(), "{arguments:?}: {out}\n{error}");
     serde_json::from_str(out.trim()).unwrap_or(Value::Null)
 }
 
@@ -128,8 +128,6 @@ fn files_that_are_written_are_the_same_rows_to_pyarrow_and_fastavro() {
     let sinks = [
         ("parquet", "snappy", lines(&["TIMESTAMP(9)"]), ""),
         ("parquet", "zstd", lines(&["TIMESTAMP(9)"]), "  parquet.compression: ZSTD\n  parquet.block.size: 4kb"),
-        ("orc", "zlib", lines(&["DECIMAL", "TIME(", "ARRAY", "MAP", "ROW"]), ""),
-        ("orc", "zstd", lines(&["DECIMAL", "TIME(", "ARRAY", "MAP", "ROW"]), "  orc.compress: ZSTD"),
         ("avro", "snappy", lines(&["TIMESTAMP(9)"]), "  avro.timestamp_mapping.legacy: false"),
         ("avro", "xz", lines(&["TIMESTAMP(9)"]), "  avro.timestamp_mapping.legacy: false\n  avro.codec: xz"),
     ];
@@ -184,7 +182,7 @@ fn a_broken_body_is_a_message_that_is_refused_alone() {
         drain(&emulator, format, &mut supervisor);
         let log = place.log();
         assert!(!log.contains("panicked"), "{log}");
-        let count = python(&["compare", format, out.to_str().unwrap()])["rows"].as_u64();
+        let count = python(&["among", format, out.to_str().unwrap()])["rows"].as_u64();
         assert!(count > Some(80), "{format}: {count:?}");
         fs::remove_file(place.path("pipelines").join(format!("{format}.yaml"))).unwrap();
     }

@@ -82,7 +82,7 @@ pub trait FileEncoder: Send {
     /// See above.
     fn rows(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Result<Vec<RowReject>, String>;
 
-    /// About how many bytes of the open file are not handed out yet; [`u64::MAX`] if the file should end now.
+    /// About how many bytes of the open file are not handed out yet.
     fn pending(&self) -> u64;
 
     /// Ends the open file, if one is: the rest of its bytes go to `out`.
@@ -147,12 +147,6 @@ fn not_built(endpoint: &crate::definition::Endpoint, name: &str) -> Vec<crate::d
     vec![crate::definition::Diagnostic::error(message).at(endpoint.at(crate::definition::At::Format))]
 }
 
-/// Files alone: no message is written with it.
-#[cfg(feature = "columnar")]
-fn files_only(name: &str) -> String {
-    format!("{name} is a format of files, and messages are written one by one")
-}
-
 static FORMATS: &[Format] = &[
     Format {
         name: "json",
@@ -183,15 +177,15 @@ static FORMATS: &[Format] = &[
     Format {
         name: "parquet",
         decoder: |schema, options| Ok(Box::new(parquet::Decoder::new(schema, options)?)),
-        encoder: |_, _| Err(files_only("parquet")),
+        encoder: |_, _| Err("parquet is a format of files, and messages are written one by one".into()),
         files: Some(|schema, options| Ok(Box::new(parquet::FileEncoder::new(schema, options)?))),
     },
     #[cfg(feature = "columnar")]
     Format {
         name: "orc",
         decoder: |schema, options| Ok(Box::new(orc::Decoder::new(schema, options)?)),
-        encoder: |_, _| Err(files_only("orc")),
-        files: Some(|schema, options| Ok(Box::new(orc::FileEncoder::new(schema, options)?))),
+        encoder: |_, _| Err("orc is read, and not written".into()),
+        files: None,
     },
     #[cfg(not(feature = "columnar"))]
     absent("avro"),
@@ -203,6 +197,9 @@ static FORMATS: &[Format] = &[
 
 /// The names of the formats that go with any connector, as an option `format` takes them.
 pub const NAMES: &[&str] = &["json", "csv", "raw", "avro", "parquet", "orc"];
+
+/// The names of those that files are written in.
+pub const WRITTEN: &[&str] = &["json", "csv", "raw", "avro", "parquet"];
 
 /// What a definition may say of each format. `delimited` is set by options of its connectors, which make it themselves.
 pub const TABLES: &[&FormatTables] =

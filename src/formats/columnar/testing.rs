@@ -57,6 +57,13 @@ pub(in crate::formats) fn rows_of_all_types(schema: &Schema) -> RecordBatch {
     rows.finish().unwrap()
 }
 
+/// Columns as a definition has them, a line each.
+pub(in crate::formats) fn declared(text: &str) -> Schema {
+    let column = |line: &str| line.trim().replacen(": '", " ", 1).trim_end_matches('\'').to_owned();
+    let columns: Vec<String> = text.lines().map(column).collect();
+    flink_cases::schema(&columns.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
 /// The rows as a file of a format.
 pub(in crate::formats) fn file(format: &str, schema: &Schema, options: &Options, batches: &[RecordBatch]) -> Vec<u8> {
     let Writer::Files(mut encoder) = formats::writer(format, schema, options).unwrap() else { panic!("lines") };

@@ -238,6 +238,13 @@ impl Parts {
                 let kind = file.types.get(column).ok_or(BROKEN)?.kind();
                 self.lengths(&plain, encoding, kind)?;
             }
+            let kind = file.types.get(column).map(proto::Type::kind);
+            if stream.kind() == StreamKind::Secondary
+                && matches!(kind, Some(r#type::Kind::Timestamp | r#type::Kind::TimestampInstant))
+            {
+                let encoding = footer.columns.get(column).ok_or(BROKEN)?.kind();
+                nanoseconds(&plain, encoding)?;
+            }
             out.extend_from_slice(&plain);
             streams.push(proto::Stream { length: Some(plain.len() as u64), ..*stream });
         }
@@ -255,13 +262,11 @@ impl Parts {
 
     /// Whether as many bytes or elements may be as the lengths say.
     fn lengths(&mut self, plain: &[u8], encoding: column_encoding::Kind, kind: r#type::Kind) -> Result<(), String> {
-        use column_encoding::Kind as Encoding;
         let elements = matches!(kind, r#type::Kind::List | r#type::Kind::Map);
         let most = if elements { MOST_VALUES } else { MOST_BYTES };
         let (mut sum, mut longest, mut count) = (0_usize, 0, 0_usize);
         let mut too_much = false;
-        let version_2 = matches!(encoding, Encoding::DirectV2 | Encoding::DictionaryV2);
-        let read = lengths::each(plain, version_2, |length| {
+        let read = lengths::each(plain, is_version_2(encoding), |length| {
             count += 1;
             let length = usize::try_from(length).unwrap_or(usize::MAX);
             let next = sum.checked_add(length).filter(|next| *next <= most && count <= MOST_VALUES);
@@ -277,5 +282,35 @@ impl Parts {
             None if too_much => Err(if elements { too_many() } else { too_large() }),
             None => Err("the lengths of a column are cut off or broken".into()),
         }
+    }
+}
+
+fn is_version_2(encoding: column_encoding::Kind) -> bool {
+    matches!(encoding, column_encoding::Kind::DirectV2 | column_encoding::Kind::DictionaryV2)
+}
+
+/// Whether what is behind the seconds of timestamps is less than a second: it is a number without its noughts, and how
+/// many they are in the three lowest bits. The library multiplies without looking.
+fn nanoseconds(plain: &[u8], encoding: column_encoding::Kind) -> Result<(), String> {
+    let (mut count, mut wrong) = (0_usize, false);
+    let read = lengths::each(plain, is_version_2(encoding), |value| {
+        count += 1;
+        let noughts = match value & 7 {
+            0 => 0,
+            less => less as u32 + 1,
+        };
+        let nanoseconds = 10_u64.checked_pow(noughts).and_then(|power| (value >> 3).checked_mul(power));
+        wrong = nanoseconds.is_none_or(|nanoseconds| nanoseconds >= 1_000_000_000);
+        (!wrong && count <= MOST_VALUES).then_some(())
+    });
+    match read {
+        Some(()) => Ok(()),
+        None if wrong => {
+            Err("the file has timestamps with broken fractions of a second, as ORC's writer for C++, and \
+                              so pyarrow, writes them before 1970"
+                .into())
+        }
+        None if count > MOST_VALUES => Err(too_many()),
+        None => Err("the timestamps of a column are cut off or broken".into()),
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     definition::Options,
     formats::{
         self,
-        columnar::testing::{COLUMNS, break_it, file, rows_of_all_types},
+        columnar::testing::{COLUMNS, break_it, declared, file, rows_of_all_types},
         flink_cases::{decode, decode_with, options, schema},
     },
 };
@@ -107,6 +107,70 @@ fn a_broken_file_is_an_error_of_its_own_and_never_more() {
         let errors = break_it(&mut decoder(&schema), &schema, &body, 3000);
         assert!(errors > 500, "{errors}");
     }
+}
+
+/// Files of pyarrow, in what our own writer does not write; `tests/sdk/columnar.py` made them.
+#[test]
+fn what_others_write_is_read_and_broken_it_is_an_error_of_its_own() {
+    let schema = declared(include_str!("../../../tests/fixtures/columnar/parquet.yaml"));
+    let files: [&[u8]; 3] = [
+        include_bytes!("../../../tests/fixtures/columnar/delta.parquet"),
+        include_bytes!("../../../tests/fixtures/columnar/version-2-zstd.parquet"),
+        include_bytes!("../../../tests/fixtures/columnar/int96.parquet"),
+    ];
+    let read = |file: &[u8]| decode("parquet", &schema, &Options::default(), file).unwrap().1;
+    let first = read(files[0]);
+    assert_eq!(first.num_rows(), 9);
+    for file in files {
+        let rows = read(file);
+        for (at, column) in rows.columns().iter().enumerate().skip(1) {
+            assert_eq!(column, first.column(at), "{}", schema.columns[at].name);
+        }
+        let errors = break_it(&mut decoder(&schema), &schema, file, 3000);
+        assert!(errors > 300, "{errors}");
+    }
+}
+
+/// A file whose footer says what `change` makes of it, byte for byte as long.
+fn with_page(body: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let at = body.windows(from.len()).position(|window| window == from).expect("it is there");
+    [&body[..at], to, &body[at + from.len()..]].concat()
+}
+
+#[test]
+fn a_lie_about_sizes_or_counts_ends_before_it_costs_anything() {
+    let schema = schema(&["s STRING"]);
+    let mut rows = crate::model::RowsBuilder::new(&schema);
+    let large = "x".repeat(30 << 20);
+    for _ in 0..3 {
+        rows.column_mut(0).unwrap().append(crate::model::Scalar::Text(&large)).unwrap();
+    }
+    let rows = rows.finish().unwrap();
+    for dictionary in ["true", "false"] {
+        let options = options(
+            "parquet",
+            &[
+                ("parquet.compression", "ZSTD"),
+                ("parquet.enable.dictionary", dictionary),
+                ("parquet.dictionary.page.size", "64mb"),
+            ],
+        );
+        let body = file("parquet", &schema, &options, &[rows.clone()]);
+        assert!(body.len() < 64 << 10, "{}", body.len());
+        let told = decode_with(&mut decoder(&schema), &schema, &body).unwrap_err();
+        assert!(told.contains("more than 64 MiB"), "{dictionary}: {told}");
+    }
+    // 100 values, said to be two thousand million: `num_values` of the page's header.
+    let few = rows_of_all_types(&schema_of(&["i32 INT NOT NULL"]));
+    let plain = options("parquet", &[("parquet.compression", "UNCOMPRESSED"), ("parquet.enable.dictionary", "false")]);
+    let body = file("parquet", &schema_of(&["i32 INT NOT NULL"]), &plain, &[few]);
+    let lie = with_page(&body, &[0x2c, 0x15, 0xc0, 0x02], &[0x2c, 0x15, 0xfe, 0x7f]);
+    let told = decode_with(&mut decoder(&schema_of(&["i32 INT"])), &schema_of(&["i32 INT"]), &lie);
+    assert!(told.is_err());
+}
+
+fn schema_of(columns: &[&str]) -> crate::model::Schema {
+    schema(columns)
 }
 
 #[test]
