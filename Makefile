@@ -2,7 +2,7 @@
 # make test      all tests; sets up the SDKs they drive (Python virtual environment, npm packages), and RocketMQ
 # make rocketmq  the real servers of RocketMQ for the tests, by Maven (needs a JDK; fetches 120 MB the first time)
 # make lint      rustfmt and clippy
-# make flink     runs the known cases of json, csv and raw on real Flink (needs a JDK; fetches 230 MB the first time)
+# make flink     runs the known cases of json, csv, raw and avro on real Flink (needs a JDK; fetches 230 MB the first time)
 # make bench     speed, as ratios to a baseline measured in the same run
 
 CARGO ?= cargo
@@ -26,6 +26,7 @@ lint:
 
 flink:
 	python3 tests/flink/check_cases.py
+	python3 tests/flink/check_avro.py
 
 bench: rocketmq
 	$(CARGO) bench
