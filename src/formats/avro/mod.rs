@@ -22,7 +22,8 @@ mod encode;
 mod nodes;
 #[cfg(feature = "columnar")]
 mod plan;
-#[cfg(all(test, feature = "columnar"))]
+#[cfg(feature = "columnar")]
+#[cfg(test)]
 mod tests;
 #[cfg(feature = "columnar")]
 mod text;

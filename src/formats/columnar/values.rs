@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(decimal(7, 0, 5, 2), Ok(Scalar::Int128(700)));
         assert_eq!(decimal(-99_999, 2, 5, 2), Ok(Scalar::Int128(-99_999)));
         assert!(decimal(100_000, 2, 5, 2).is_err());
-        assert!(decimal(99_999_5, 3, 5, 2).is_err(), "rounding makes it too large");
+        assert!(decimal(999_995, 3, 5, 2).is_err(), "rounding makes it too large");
         assert!(decimal(i128::MAX, 0, 38, 38).is_err());
         assert_eq!(decimal(5, 300, 5, 2), Ok(Scalar::Int128(0)));
         assert!(decimal(5, -300, 5, 2).is_err());

@@ -10,7 +10,8 @@ mod decode;
 mod lengths;
 #[cfg(feature = "columnar")]
 mod plain;
-#[cfg(all(test, feature = "columnar"))]
+#[cfg(feature = "columnar")]
+#[cfg(test)]
 mod tests;
 
 #[cfg(feature = "columnar")]

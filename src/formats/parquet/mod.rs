@@ -11,7 +11,8 @@ mod encode;
 mod look;
 #[cfg(feature = "columnar")]
 mod pages;
-#[cfg(all(test, feature = "columnar"))]
+#[cfg(feature = "columnar")]
+#[cfg(test)]
 mod tests;
 #[cfg(feature = "columnar")]
 mod thrift;

@@ -81,7 +81,7 @@ fn timestamps_are_written_in_the_unit_asked_for_and_those_it_lacks_are_refused_a
 fn columns_go_by_name_and_those_that_are_missing_are_null_or_refused() {
     let written = schema(&["a INT", "text STRING", "r ROW<x INT, y STRING>"]);
     let rows = rows_of_all_types(&written);
-    let body = file("parquet", &written, &options("parquet", &[]), &[rows.clone()]);
+    let body = file("parquet", &written, &options("parquet", &[]), std::slice::from_ref(&rows));
     let wanted = schema(&["r ROW<y STRING, z INT>", "none DATE", "Text STRING"]);
     let (_, read) = decode("parquet", &wanted, &Options::default(), &body).unwrap();
     assert_eq!(read.num_rows(), rows.num_rows());
@@ -103,7 +103,7 @@ fn a_broken_file_is_an_error_of_its_own_and_never_more() {
     let rows = rows_of_all_types(&schema);
     for codec in ["UNCOMPRESSED", "SNAPPY", "ZSTD"] {
         let options = options("parquet", &[("parquet.compression", codec), ("parquet.block.size", "8kb")]);
-        let body = file("parquet", &schema, &options, &[rows.clone()]);
+        let body = file("parquet", &schema, &options, std::slice::from_ref(&rows));
         let errors = break_it(&mut decoder(&schema), &schema, &body, 3000);
         assert!(errors > 500, "{errors}");
     }
@@ -155,7 +155,7 @@ fn a_lie_about_sizes_or_counts_ends_before_it_costs_anything() {
                 ("parquet.dictionary.page.size", "64mb"),
             ],
         );
-        let body = file("parquet", &schema, &options, &[rows.clone()]);
+        let body = file("parquet", &schema, &options, std::slice::from_ref(&rows));
         assert!(body.len() < 64 << 10, "{}", body.len());
         let told = decode_with(&mut decoder(&schema), &schema, &body).unwrap_err();
         assert!(told.contains("more than 64 MiB"), "{dictionary}: {told}");
