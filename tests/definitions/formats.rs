@@ -110,6 +110,7 @@ fn told_of_files(format: &str, options: &[&str], columns: &[&str]) -> Vec<String
     ))
 }
 
+#[cfg(feature = "columnar")]
 #[test]
 fn every_type_may_be_a_column_of_a_file() {
     let every = ["a: TIMESTAMP(9)", "b: TIMESTAMP_LTZ(9)", "c: TIME(9)", "d: 'ARRAY<ROW<x DECIMAL(38, 38)>>'"];
@@ -118,6 +119,7 @@ fn every_type_may_be_a_column_of_a_file() {
     }
 }
 
+#[cfg(feature = "columnar")]
 #[test]
 fn options_of_avro_are_those_of_flink_and_its_columns_those_that_flink_derives_a_schema_for() {
     let options = ["avro.encoding: JSON", "avro.codec: zstandard", "avro.timestamp_mapping.legacy: false"];
@@ -147,6 +149,7 @@ fn options_of_avro_are_those_of_flink_and_its_columns_those_that_flink_derives_a
     assert!(told[0].contains("`avro.codec` is `gzip`; expected `null`, `deflate`"), "{told:?}");
 }
 
+#[cfg(feature = "columnar")]
 #[test]
 fn options_of_parquet_are_those_that_can_be_kept() {
     let options = [
@@ -173,6 +176,7 @@ fn options_of_parquet_are_those_that_can_be_kept() {
     assert!(told[0].contains("expected `UNCOMPRESSED`, `SNAPPY`"), "{told:?}");
 }
 
+#[cfg(feature = "columnar")]
 #[test]
 fn a_format_that_only_reads_or_only_makes_files_is_refused_elsewhere() {
     let files = told_of_files("orc", &[], &["a: INT"]);
@@ -185,4 +189,14 @@ fn a_format_that_only_reads_or_only_makes_files_is_refused_elsewhere() {
     };
     assert_eq!(rocketmq("avro"), [""; 0]);
     assert!(rocketmq("parquet")[0].contains("`rocketmq5` does not go with the format `parquet`"));
+}
+
+#[cfg(not(feature = "columnar"))]
+#[test]
+fn a_build_without_them_knows_their_names_and_says_why_they_are_refused() {
+    for format in ["avro", "parquet", "orc"] {
+        let expected = format!("this build has no {format}: it was built without the feature `columnar`");
+        let told = told_of(format, &[], &["a: INT"], false);
+        assert_eq!(told, [format!("8:11: error: {expected}")]);
+    }
 }

@@ -1,7 +1,10 @@
 //! What a file says of itself, looked at before the library believes it: the footer, and the header of every page that
 //! will be read.
 
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
+use parquet::{
+    basic::Type as PhysicalType,
+    file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader},
+};
 
 use super::thrift::{Struct, read_struct};
 use crate::formats::columnar::{Budget, MOST_LEVELS, MOST_VALUES, too_many};
@@ -110,6 +113,11 @@ pub(super) fn pages(body: &[u8], column: &ColumnChunkMetaData, budget: &mut Budg
             return Err(too_many());
         }
         chunk = chunk.get(size.saturating_add(compressed)..).ok_or_else(broken)?;
+    }
+    // Of values of a fixed size the library makes room for nulls too, of which a page has none.
+    if column.column_type() == PhysicalType::FIXED_LEN_BYTE_ARRAY {
+        let size = usize::try_from(column.column_descr().type_length()).map_err(|_| broken())?;
+        budget.take(size.saturating_mul(values))?;
     }
     Ok(pages)
 }
