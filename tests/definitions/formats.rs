@@ -100,6 +100,7 @@ fn options_go_with_their_own_format() {
 }
 
 /// What is told of files of a format with these options and columns, read as JSON.
+#[cfg(feature = "columnar")]
 fn told_of_files(format: &str, options: &[&str], columns: &[&str]) -> Vec<String> {
     let indented = |lines: &[&str], by: &str| lines.iter().map(|line| format!("{by}{line}\n")).collect::<String>();
     told(&format!(
