@@ -3,7 +3,7 @@
 #                of Flink (needs a JDK; fetches 350 MB the first time)
 # make rocketmq  the real servers of RocketMQ for the tests, by Maven (needs a JDK; fetches 120 MB the first time)
 # make lint      rustfmt and clippy
-# make flink     runs the known cases of json, csv, raw and SQL on real Flink (needs a JDK; fetches 230 MB the first time)
+# make flink     runs the known cases of json, csv, raw, avro and SQL on real Flink (needs a JDK; fetches 230 MB the first time)
 # make bench     speed, as ratios to a baseline measured in the same run
 
 CARGO ?= cargo
@@ -29,6 +29,7 @@ lint:
 flink:
 	python3 tests/flink/check_cases.py
 	python3 tests/flink/check_inserts.py
+	python3 tests/flink/check_avro.py
 
 bench: rocketmq
 	$(CARGO) bench

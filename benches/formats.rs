@@ -3,6 +3,7 @@
 //! - `csv` against the csv crate, which reads each row into text fields and writes them again, in two ways: one
 //!   reader for all rows, and one for each message, as messages come.
 //! - `raw` against a copy of the bytes.
+//! - `avro`, one value a message, and `parquet`, a file of 64 rows a message, with the rows of `csv`.
 //!
 //! Run with `cargo bench --bench formats`.
 
@@ -13,7 +14,7 @@ use std::{error::Error, hint::black_box};
 use measure::{RUNS, machine, print, rates, summary};
 use queuewarden::{
     definition::Options,
-    formats::{self, Decoder, Encoder},
+    formats::{self, Decoder, Encoder, Writer},
     model::{Column, RowsBuilder, Schema},
 };
 
@@ -109,6 +110,55 @@ impl Ours {
     }
 }
 
+/// The same rows in messages of Avro, and as files.
+struct Columnar {
+    avro: Ours,
+    parquet: Box<dyn Decoder>,
+    rows: RowsBuilder,
+    values: Vec<Vec<u8>>,
+    files: Vec<Vec<u8>>,
+}
+
+/// Rows of a file.
+const FILE: usize = 64;
+
+impl Columnar {
+    fn new(schema: &Schema, bodies: &[String]) -> Result<Self, Box<dyn Error>> {
+        let options = Options::default();
+        let (mut csv, mut avro) = (Ours::new("csv", schema)?, Ours::new("avro", schema)?);
+        let (mut values, mut files) = (Vec::new(), Vec::new());
+        for batch in bodies.chunks(FILE) {
+            let batch = csv.decode(batch)?;
+            avro.encoder.encode_rows(&batch, &mut Vec::new(), &mut |_, out| values.push(std::mem::take(out)));
+            let Writer::Files(mut writer) = formats::writer("parquet", schema, &options)? else { continue };
+            let mut file = Vec::new();
+            writer.rows(&batch, &mut file)?;
+            writer.finish(&mut file)?;
+            files.push(file);
+        }
+        let parquet = formats::decoder("parquet", schema, &options)?;
+        Ok(Self { avro, parquet, rows: RowsBuilder::new(schema), values, files })
+    }
+
+    fn decode_avro(&mut self) -> Result<(), Box<dyn Error>> {
+        for batch in self.values.chunks(BATCH) {
+            for value in batch {
+                self.avro.decoder.decode(value, &mut self.avro.rows)?;
+            }
+            black_box(self.avro.rows.finish()?);
+        }
+        Ok(())
+    }
+
+    fn decode_parquet(&mut self) -> Result<(), Box<dyn Error>> {
+        for file in &self.files {
+            self.parquet.decode(file, &mut self.rows)?;
+            black_box(self.rows.finish()?);
+        }
+        Ok(())
+    }
+}
+
 /// The csv crate with one reader for all rows.
 fn one_reader(joined: &[u8], out: &mut Vec<u8>) -> Result<(), Box<dyn Error>> {
     out.clear();
@@ -192,6 +242,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         )?;
         measured.iter_mut().zip(run).for_each(|(all, one)| all.push(one));
     }
+    let mut columnar = Columnar::new(&typed, &bodies)?;
+    let mut files: [Vec<f64>; 2] = Default::default();
+    for _ in 0..RUNS {
+        // Both decode the same rows; neither can borrow while the other does.
+        let avro = rates(BODIES, &mut [&mut || columnar.decode_avro()])?;
+        let parquet = rates(BODIES, &mut [&mut || columnar.decode_parquet()])?;
+        files.iter_mut().zip([avro, parquet]).for_each(|(all, one)| all.extend(one));
+    }
     let names = [
         "csv, decode + encode",
         "csv, decode alone",
@@ -203,11 +261,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (name, rates) in names.iter().zip(&measured) {
         print(name, &summary(rates.clone()));
     }
-    let [csv, _, one, each, raw, copied] = &measured;
+    for (name, rates) in ["avro, decode alone", "parquet, decode alone, a row"].iter().zip(&files) {
+        print(name, &summary(rates.clone()));
+    }
+    let [csv, decoded, one, each, raw, copied] = &measured;
     let ratios = |ours: &[f64], theirs: &[f64]| ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
     print_ratio("csv against the csv crate with one reader, which types nothing", ratios(csv, one));
     print_ratio("csv against the csv crate with a reader for each message", ratios(csv, each));
     print_ratio("csv against a copy", ratios(csv, copied));
     print_ratio("raw against a copy", ratios(raw, copied));
+    let [avro, parquet] = &files;
+    print_ratio("avro against csv, decode alone", ratios(avro, decoded));
+    print_ratio("parquet against csv, decode alone", ratios(parquet, decoded));
     Ok(())
 }

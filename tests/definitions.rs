@@ -269,9 +269,11 @@ fn what_there_is_not_yet_is_refused_with_what_there_is() {
              `datagen`; did you mean `mns`?"
         ]
     );
-    let orc = "error: there is no format `orc`; expected the name of a format: `json`, `csv`, `raw`";
-    assert_eq!(told_with("format: json\n  messageType", "format: orc\n  messageType"), [format!("9:11: {orc}")]);
-    assert_eq!(told_with("out\n  format: json", "out\n  format: orc"), [format!("22:11: {orc}")]);
+    let read = "`json`, `csv`, `raw`, `avro`, `parquet`, `orc`";
+    let xml = "error: there is no format `xml`; expected the name of a format:";
+    assert_eq!(told_with("format: json\n  messageType", "format: xml\n  messageType"), [format!("9:11: {xml} {read}")]);
+    let written = "`json`, `csv`, `raw`, `avro`, `parquet`";
+    assert_eq!(told_with("out\n  format: json", "out\n  format: xml"), [format!("22:11: {xml} {written}")]);
 }
 
 #[test]

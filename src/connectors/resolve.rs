@@ -10,7 +10,7 @@ use super::{
 use crate::{
     connector::{Fate, Sink, SinkContext, Source},
     definition::{At, Diagnostic, Endpoint, MetadataKey, PipelineDefinition, sections},
-    formats::{self, Decoder, Encoder},
+    formats::{self, Decoder, Writer},
     model::{Body, Fault, FaultKind, SinkIdentity, SourceIdentity, Token},
 };
 
@@ -183,7 +183,7 @@ fn sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>
 }
 
 /// What writes the bodies or lines of a sink, and which columns of a row it takes: those that are no metadata.
-pub type Writes = (Box<dyn Encoder>, Vec<usize>);
+pub type Writes = (Writer, Vec<usize>);
 
 /// That of a sink that has a format.
 ///
@@ -193,11 +193,12 @@ pub fn encoder(endpoint: &Endpoint) -> Result<Option<Writes>, String> {
     let Some(format) = &endpoint.format else { return Ok(None) };
     let columns = endpoint.schema.columns.iter().enumerate();
     let columns = columns.filter(|(_, column)| column.metadata.is_none()).map(|(index, _)| index).collect();
-    let encoder = match rocketmq::is(endpoint) {
-        true => rocketmq::encoder(endpoint)?,
-        false => formats::encoder(format.name, &endpoint.schema, &format.options)?,
+    let writer = match endpoint.connector {
+        name if name == filesystem::TABLE.name => formats::writer(format.name, &endpoint.schema, &format.options)?,
+        _ if rocketmq::is(endpoint) => Writer::Lines(rocketmq::encoder(endpoint)?),
+        _ => Writer::Lines(formats::encoder(format.name, &endpoint.schema, &format.options)?),
     };
-    Ok(Some((encoder, columns)))
+    Ok(Some((writer, columns)))
 }
 
 fn filesystem_sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<Diagnostic>> {
@@ -213,8 +214,8 @@ fn filesystem_sink(endpoint: &Endpoint) -> Result<(SinkIdentity, MakeSink), Box<
     let options = endpoint.format.as_ref().map(|format| format.options.clone()).unwrap_or_default();
     let file_size = endpoint.options.size(&filesystem::FILE_SIZE);
     let make = move |context: SinkContext| {
-        let encoder = formats::encoder(format, &schema, &options).map_err(refused)?;
-        let sink = filesystem::FilesystemSink::new(path.clone(), encoder, file_size, context);
+        let writer = formats::writer(format, &schema, &options).map_err(refused)?;
+        let sink = filesystem::FilesystemSink::new(path.clone(), writer, file_size, context);
         Ok(Box::new(sink) as Box<dyn Sink>)
     };
     Ok((SinkIdentity { connector: filesystem::TABLE.name.to_owned(), target }, Arc::new(make)))

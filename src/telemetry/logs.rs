@@ -62,6 +62,20 @@ pub fn init(format: LogFormat, filter: &str) -> Result<(), String> {
 
 thread_local! {
     static LOGGING_A_PANIC: Cell<bool> = const { Cell::new(false) };
+    static EXPECTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs work of a library that panics where others answer an error. Its panic is no more than that, so it is answered,
+/// without its text, which may repeat parts of what it worked on, and logged at `debug` only.
+///
+/// # Errors
+/// It panicked.
+pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, &'static str> {
+    let before = EXPECTED.replace(true);
+    // What the work has borrowed is as it may be after an error: whoever calls takes back what is half done.
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    EXPECTED.set(before);
+    done.map_err(|_| "its reader gave up")
 }
 
 /// One line like any other, with the place and whose work it was: bare text among JSON lines is a broken line.
@@ -71,6 +85,11 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
     if LOGGING_A_PANIC.replace(true) {
         // The log itself panics. `eprintln!` would panic once more where nobody reads stderr.
         let _nobody_reads = writeln!(io::stderr(), "panicked at {location}: {message}");
+        return;
+    }
+    if EXPECTED.get() {
+        tracing::debug!(location, "panicked, as expected of what it does: {message}");
+        LOGGING_A_PANIC.set(false);
         return;
     }
     let current = Span::current();

@@ -7,7 +7,7 @@ mod process;
 mod vitals;
 mod whereabouts;
 
-pub use logs::{DEFAULT_FILTER, LogFormat, actor_span, init, lane_span, start_span};
+pub use logs::{DEFAULT_FILTER, LogFormat, actor_span, caught, init, lane_span, start_span};
 pub use metrics::{METRIC_DOCS, Metrics, PipelineMetrics, ReloadResult};
 pub use vitals::{Checkpointed, LaneProgressed, LaneVitals, Operation, Vitals};
 pub(crate) use whereabouts::fail_point;

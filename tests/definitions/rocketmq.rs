@@ -418,9 +418,9 @@ fn options_of_delimited_text_mean_what_they_look_like_and_are_not_given_with_ano
             ],
         ),
         (
-            source(&["format: avro"]),
+            source(&["format: xml"]),
             &[
-                "6:11: error: there is no format `avro`; expected the name of a format: `delimited`, `json`, `csv`, `raw`",
+                "6:11: error: there is no format `xml`; expected the name of a format: `delimited`, `json`, `csv`, `raw`, `avro`, `parquet`, `orc`",
             ],
         ),
     ]);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Sets up what tests need beside Rust: the SDKs which drive the emulator, into target/sdk (Alibaba's for Python and
-# Node, Tencent's for Python and, where there is a JDK, for Java), and strace. Does nothing if they are there in the
-# wanted versions.
+# Node, Tencent's for Python and, where there is a JDK, for Java), pyarrow and fastavro, and strace. Does nothing if
+# they are there in the wanted versions.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -16,6 +16,7 @@ use crate::{
         Case, Content, Diagnostic, Endpoint, Entry, Input, Located, MetadataKey, PipelineDefinition, Report,
         TestMessage, Value,
     },
+    formats::Writer,
     model::{Body, Column, ColumnType, LogicalType, MetaValue, Origin, RowsBuilder, nearest},
 };
 
@@ -236,9 +237,12 @@ pub(super) fn run(
     outcome.nulled_fields += nulled as u64;
     let mut refused = NotNull::between(definition.selected(), &definition.sink.schema).refused(&rows);
     let bug = |why| Box::new(Diagnostic::error(why));
-    if let Some((mut encoder, columns)) = connectors::encoder(&definition.sink).map_err(bug)? {
+    if let Some((writer, columns)) = connectors::encoder(&definition.sink).map_err(bug)? {
         let written = rows.project(&columns).map_err(|error| bug(error.to_string()))?;
-        refused.extend(encoder.encode(&written, &mut Vec::new()));
+        refused.extend(match writer {
+            Writer::Lines(mut encoder) => encoder.encode(&written, &mut Vec::new()),
+            Writer::Files(mut encoder) => encoder.rows(&written, &mut Vec::new()).map_err(bug)?,
+        });
     }
     let (shown, unshown) = values.of_batch(&rows).map_err(|why| Box::new(Diagnostic::error(why)))?;
     for (at, row) in shown.into_iter().enumerate() {

@@ -57,7 +57,7 @@ pub static TABLES: ConnectorTables = ConnectorTables {
     sink: Some(RoleTables {
         options: &TABLE,
         columns: None,
-        format: FormatUse::Required(formats::NAMES),
+        format: FormatUse::Required(formats::WRITTEN),
         metadata: &[],
         key_window: None,
         check,

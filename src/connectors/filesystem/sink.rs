@@ -1,4 +1,8 @@
 //! The sink itself: encodes on the pipeline's thread, does everything else where blocking is allowed.
+//!
+//! Of a format of lines every byte is in the file or in the buffer, and rows whose bytes cannot be written are given
+//! back. A format of files holds rows that have no bytes yet, and cannot give one back: what it has taken is ours, and
+//! a disk that is full is told of before the next rows are taken.
 
 use std::{
     collections::VecDeque,
@@ -19,7 +23,7 @@ use super::{
 };
 use crate::{
     connector::{Fate, RowReject, Sink, SinkContext},
-    formats::Encoder,
+    formats::{FileEncoder, Writer as Format},
     model::{Epoch, Fault, FaultKind, Mend, SinkIdentity, Token},
     telemetry::{fail_point, work_as_here},
 };
@@ -31,7 +35,7 @@ const PIECE_BYTES: usize = 128 << 10;
 pub struct FilesystemSink {
     target: PathBuf,
     context: SinkContext,
-    encoder: Box<dyn Encoder>,
+    format: Format,
     file_size: u64,
     writer: State,
 }
@@ -56,6 +60,8 @@ struct Writer {
     file: Option<OpenFile>,
     /// At which size the file is closed, in bytes.
     file_size: u64,
+    /// The file is whole once the buffer is in it, whatever its size.
+    complete: bool,
     /// Closed at that size, and durable but for their names, which come with the epoch; in order.
     full: VecDeque<OpenFile>,
     /// The names they have got. Something is in here between calls only after a `prepare` that is to be retried.
@@ -83,8 +89,8 @@ impl OpenFile {
 impl FilesystemSink {
     /// A sink that writes to the folder `path`, which must be absolute, files of about `file_size` bytes. Nothing is
     /// touched before [`Sink::recover`].
-    pub fn new(path: PathBuf, encoder: Box<dyn Encoder>, file_size: u64, context: SinkContext) -> Self {
-        Self { target: path, context, encoder, file_size, writer: State::New }
+    pub fn new(path: PathBuf, format: Format, file_size: u64, context: SinkContext) -> Self {
+        Self { target: path, context, format, file_size, writer: State::New }
     }
 
     fn lend(&mut self) -> Result<Box<Writer>, Fault> {
@@ -100,6 +106,50 @@ impl FilesystemSink {
         }
     }
 
+    async fn write_lines(&mut self, mut writer: Box<Writer>, rows: &RecordBatch) -> Result<Vec<RowReject>, Fault> {
+        let Format::Lines(encoder) = &mut self.format else { return Err(other_format()) };
+        let before = writer.buffer.len();
+        let rejects = encoder.encode(rows, &mut writer.buffer);
+        if writer.buffer.len() >= PIECE_BYTES || writer.is_full() {
+            let (returned, result) = move_on(writer).await?;
+            writer = returned;
+            if let Err(fault) = result {
+                // The caller has these rows still and may bring them again.
+                writer.buffer.truncate(before);
+                return Err(self.failed(writer, fault));
+            }
+        }
+        self.writer = State::Ready(writer);
+        Ok(rejects)
+    }
+
+    async fn write_to_file(&mut self, mut writer: Box<Writer>, rows: &RecordBatch) -> Result<Vec<RowReject>, Fault> {
+        if writer.is_due() {
+            // What an earlier call could not write.
+            let (returned, result) = move_on(writer).await?;
+            writer = returned;
+            if let Err(fault) = result {
+                return Err(self.failed(writer, fault));
+            }
+        }
+        let Format::Files(encoder) = &mut self.format else { return Err(other_format()) };
+        let rejects = encoder.rows(rows, &mut writer.buffer).map_err(encoding)?;
+        if writer.size().saturating_add(encoder.pending()) >= writer.file_size {
+            writer.end(encoder.as_mut())?;
+        }
+        if writer.is_due() {
+            let (returned, result) = move_on(writer).await?;
+            writer = returned;
+            if let Err(fault) = result
+                && fault.mend != Mend::Retry
+            {
+                return Err(self.failed(writer, fault));
+            }
+        }
+        self.writer = State::Ready(writer);
+        Ok(rejects)
+    }
+
     /// Only after what a retry can mend is the writer used again: what a failed sync was to make durable is not
     /// known to be in the file any more, and a second sync would not say so.
     fn failed(&mut self, writer: Box<Writer>, fault: Fault) -> Fault {
@@ -108,6 +158,23 @@ impl FilesystemSink {
         }
         fault
     }
+}
+
+fn other_format() -> Fault {
+    Fault::restart(FaultKind::Bug, "a filesystem sink changed its format")
+}
+
+fn encoding(reason: String) -> Fault {
+    Fault::restart(FaultKind::Bug, format!("a file cannot be encoded: {reason}"))
+}
+
+/// Moves the buffer into the file, and closes the file if it is as large as one may become.
+async fn move_on(mut writer: Box<Writer>) -> Result<(Box<Writer>, Result<(), Fault>), Fault> {
+    blocking(move || {
+        let result = writer.drain().and_then(|()| writer.roll());
+        Ok((writer, result))
+    })
+    .await
 }
 
 /// Recovers tokens of a filesystem sink that the definition no longer has: commits them where they belong, and
@@ -162,7 +229,7 @@ impl Sink for FilesystemSink {
             return Err(Fault::restart(FaultKind::Bug, "a filesystem sink recovers once"));
         }
         let (target, context) = (self.target.clone(), self.context.clone());
-        let (tokens, extension) = (of(&self.identity(), tokens)?, self.encoder.extension());
+        let (tokens, extension) = (of(&self.identity(), tokens)?, self.format.extension());
         let file_size = self.file_size;
         let writer = blocking(move || {
             // Before the folders are made: their absence would say that a disk is missing.
@@ -177,28 +244,18 @@ impl Sink for FilesystemSink {
     }
 
     async fn write(&mut self, rows: &RecordBatch) -> Result<Vec<RowReject>, Fault> {
-        let mut writer = self.lend()?;
-        let before = writer.buffer.len();
-        let rejects = self.encoder.encode(rows, &mut writer.buffer);
-        if writer.buffer.len() >= PIECE_BYTES || writer.is_full() {
-            let (returned, result) = blocking(move || {
-                let result = writer.drain().and_then(|()| writer.roll());
-                Ok((writer, result))
-            })
-            .await?;
-            writer = returned;
-            if let Err(fault) = result {
-                // The caller has these rows still and may bring them again.
-                writer.buffer.truncate(before);
-                return Err(self.failed(writer, fault));
-            }
+        let writer = self.lend()?;
+        match self.format {
+            Format::Lines(_) => self.write_lines(writer, rows).await,
+            Format::Files(_) => self.write_to_file(writer, rows).await,
         }
-        self.writer = State::Ready(writer);
-        Ok(rejects)
     }
 
     async fn prepare(&mut self, epoch: Epoch) -> Result<Option<Token>, Fault> {
         let mut writer = self.lend()?;
+        if let Format::Files(encoder) = &mut self.format {
+            writer.end(encoder.as_mut())?;
+        }
         let (writer, prepared) = blocking(move || {
             let prepared = writer.prepare(epoch);
             Ok((writer, prepared))
@@ -228,19 +285,49 @@ impl Writer {
         let staging = staging(&target, &context.pipeline);
         let buffer = Vec::with_capacity(2 * PIECE_BYTES);
         let (full, named) = (VecDeque::new(), Vec::new());
-        Self { target, staging, context, extension, buffer, file: None, file_size, full, named, begun: 0, _lock: lock }
+        Self {
+            target,
+            staging,
+            context,
+            extension,
+            buffer,
+            file: None,
+            file_size,
+            complete: false,
+            full,
+            named,
+            begun: 0,
+            _lock: lock,
+        }
+    }
+
+    /// Bytes of the open file, with what is waiting for it.
+    fn size(&self) -> u64 {
+        self.file.as_ref().map_or(0, |open| open.length) + self.buffer.len() as u64
     }
 
     /// Whether the file, with what is waiting for it, is as large as one may become.
     fn is_full(&self) -> bool {
-        let waiting = self.buffer.len() as u64;
-        waiting > 0 && self.file.as_ref().map_or(0, |open| open.length) + waiting >= self.file_size
+        !self.buffer.is_empty() && self.size() >= self.file_size
+    }
+
+    /// Of a format of files: whether there is something to be done where blocking is allowed.
+    fn is_due(&self) -> bool {
+        self.complete || self.buffer.len() >= PIECE_BYTES
+    }
+
+    /// Ends the file of a format of files, if there is one that has not ended.
+    fn end(&mut self, encoder: &mut dyn FileEncoder) -> Result<(), Fault> {
+        encoder.finish(&mut self.buffer).map_err(encoding)?;
+        self.complete = self.size() > 0;
+        Ok(())
     }
 
     /// Closes the file if it is as large as one may become. It is synced now, so that a checkpoint does not have to
     /// wait for all of them at once.
     fn roll(&mut self) -> Result<(), Fault> {
-        let Some(open) = self.file.take_if(|open| open.length >= self.file_size) else { return Ok(()) };
+        let complete = self.complete;
+        let Some(open) = self.file.take_if(|open| complete || open.length >= self.file_size) else { return Ok(()) };
         match open.settle() {
             // What is in it is written, so nobody may bring it again: the next batch closes the file.
             Err(fault) if fault.mend == Mend::Retry => {
@@ -249,6 +336,7 @@ impl Writer {
             }
             settled => {
                 self.full.push_back(open);
+                self.complete = false;
                 settled
             }
         }
@@ -296,6 +384,7 @@ impl Writer {
             open.settle()?;
         }
         self.full.extend(self.file.take());
+        self.complete = false;
         while let Some(open) = self.full.front() {
             let name = self.free_name(epoch)?;
             let path = self.staging.join(&name);
@@ -334,75 +423,4 @@ impl Writer {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use arrow_array::{ArrayRef, StringArray};
-
-    use super::*;
-    use crate::model::{Generation, PipelineName};
-
-    struct FirstText;
-
-    impl Encoder for FirstText {
-        fn encode_rows(
-            &mut self,
-            rows: &RecordBatch,
-            out: &mut Vec<u8>,
-            written: &mut dyn FnMut(usize, &mut Vec<u8>),
-        ) -> Vec<RowReject> {
-            let texts = rows.column(0).as_any().downcast_ref::<StringArray>().unwrap();
-            out.extend(texts.value(0).as_bytes());
-            written(0, out);
-            Vec::new()
-        }
-
-        fn line_end(&self) -> &[u8] {
-            b""
-        }
-
-        fn extension(&self) -> &'static str {
-            "txt"
-        }
-    }
-
-    fn file_of(sink: &mut FilesystemSink) -> &mut Option<OpenFile> {
-        match &mut sink.writer {
-            State::Ready(writer) => &mut writer.file,
-            _ => panic!("no writer"),
-        }
-    }
-
-    #[tokio::test]
-    async fn a_full_disk_can_be_waited_for_without_losing_or_repeating_a_row() {
-        let dir = tempfile::TempDir::new().unwrap();
-        let context = SinkContext {
-            pipeline: PipelineName::new("a").unwrap(),
-            incarnation: "0123456789abcdef".to_owned(),
-            generation: Generation(1),
-        };
-        let mut sink = FilesystemSink::new(dir.path().to_owned(), Box::new(FirstText), u64::MAX, context);
-        sink.recover(&[]).await.unwrap();
-        let row = |text: &str| {
-            RecordBatch::try_from_iter([("t", Arc::new(StringArray::from(vec![text])) as ArrayRef)]).unwrap()
-        };
-        let large = "x".repeat(PIECE_BYTES);
-        sink.write(&row(&large)).await.unwrap();
-        sink.write(&row("small")).await.unwrap();
-
-        let good = file_of(&mut sink).take().unwrap();
-        let full = File::options().write(true).open("/dev/full").unwrap();
-        *file_of(&mut sink) = Some(OpenFile { file: full, path: good.path.clone(), length: good.length });
-        for _ in 0..2 {
-            assert_eq!(sink.write(&row(&large)).await.unwrap_err().mend, Mend::Retry);
-            assert_eq!(sink.prepare(Epoch(1)).await.unwrap_err().mend, Mend::Retry);
-        }
-        // Half of what was refused got through.
-        good.file.write_all_at(b"smallxxxx", good.length).unwrap();
-        *file_of(&mut sink) = Some(good);
-        let token = sink.prepare(Epoch(1)).await.unwrap().unwrap();
-        sink.commit(&token).await.unwrap();
-        let file = dir.path().join("part-0123456789abcdef-1-1-0.txt");
-        assert_eq!(std::fs::read_to_string(file).unwrap(), large + "small");
-    }
-}
+mod tests;

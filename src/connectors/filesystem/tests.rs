@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::{FilesystemSink, commit, fate, names::HIDDEN, recover_at};
 use crate::{
     connector::{Fate, RowReject, Sink, SinkContext},
-    formats::Encoder,
+    formats::{Encoder, Writer},
     model::{Epoch, Fault, FaultKind, Generation, Mend, PipelineName, Token},
 };
 
@@ -57,7 +57,7 @@ fn context(pipeline: &str, generation: u64) -> SinkContext {
 }
 
 fn sink_of(target: &Path, pipeline: &str, generation: u64) -> FilesystemSink {
-    FilesystemSink::new(target.to_owned(), Box::new(Lines), 64 << 20, context(pipeline, generation))
+    FilesystemSink::new(target.to_owned(), Writer::Lines(Box::new(Lines)), 64 << 20, context(pipeline, generation))
 }
 
 async fn recovered(target: &Path, generation: u64, tokens: &[Token]) -> FilesystemSink {
@@ -371,7 +371,7 @@ async fn after_what_no_retry_can_mend_nothing_more_is_written() {
 #[tokio::test]
 async fn an_epoch_larger_than_the_file_size_makes_several_files_that_are_committed_together() {
     let dir = TempDir::new().unwrap();
-    let mut sink = FilesystemSink::new(dir.path().to_owned(), Box::new(Lines), 4, context("a", 1));
+    let mut sink = FilesystemSink::new(dir.path().to_owned(), Writer::Lines(Box::new(Lines)), 4, context("a", 1));
     sink.recover(&[]).await.unwrap();
     for texts in [&["a"][..], &["b"], &["c", "d", "e"], &["f"]] {
         write(&mut sink, texts).await;
@@ -392,7 +392,7 @@ async fn an_epoch_larger_than_the_file_size_makes_several_files_that_are_committ
 #[tokio::test]
 async fn files_of_which_only_some_were_committed_are_committed_by_the_next_generation() {
     let dir = TempDir::new().unwrap();
-    let mut sink = FilesystemSink::new(dir.path().to_owned(), Box::new(Lines), 1, context("a", 1));
+    let mut sink = FilesystemSink::new(dir.path().to_owned(), Writer::Lines(Box::new(Lines)), 1, context("a", 1));
     sink.recover(&[]).await.unwrap();
     for text in ["a", "b", "c"] {
         write(&mut sink, &[text]).await;

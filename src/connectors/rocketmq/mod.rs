@@ -36,13 +36,15 @@ pub use startup::Startup;
 
 use crate::definition::{ConnectorTables, Endpoint, FormatUse, RoleTables};
 
-/// Formats of bodies; the first if none is named.
-const FORMATS: FormatUse = FormatUse::Defaulted(&["delimited", "json", "csv", "raw"]);
+/// Formats of bodies that are read; the first if none is named. The documentation has the delimited one only.
+const READ: FormatUse = FormatUse::Defaulted(&["delimited", "json", "csv", "raw", "avro", "parquet", "orc"]);
+/// Formats of bodies that are written: not those that are files, of which a body would be one row.
+const WRITTEN: FormatUse = FormatUse::Defaulted(&["delimited", "json", "csv", "raw", "avro"]);
 
 const SOURCE: RoleTables = RoleTables {
     options: &options::SOURCE_TABLE,
     columns: None,
-    format: FORMATS,
+    format: READ,
     metadata: options::SOURCE_METADATA,
     key_window: None,
     check: |endpoint| SourceOptions::read(endpoint).err().unwrap_or_default(),
@@ -50,7 +52,7 @@ const SOURCE: RoleTables = RoleTables {
 const SINK: RoleTables = RoleTables {
     options: &options::SINK_TABLE,
     columns: None,
-    format: FORMATS,
+    format: WRITTEN,
     metadata: options::SINK_METADATA,
     key_window: None,
     check: sink_options::check,

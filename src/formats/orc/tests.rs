@@ -1,0 +1,115 @@
+use super::*;
+use crate::{
+    definition::Options,
+    formats::{
+        columnar::testing::{break_it, declared},
+        flink_cases::{decode, decode_with, schema},
+    },
+    model::Schema,
+};
+
+/// Nine rows of every type that pyarrow has, each file another way; `tests/sdk/columnar.py` made them.
+const FILES: [&[u8]; 5] = [
+    include_bytes!("../../../tests/fixtures/columnar/none.orc"),
+    include_bytes!("../../../tests/fixtures/columnar/snappy.orc"),
+    include_bytes!("../../../tests/fixtures/columnar/lz4.orc"),
+    include_bytes!("../../../tests/fixtures/columnar/dictionary-zstd.orc"),
+    include_bytes!("../../../tests/fixtures/columnar/version-0.11-zlib.orc"),
+];
+
+fn all_columns() -> Schema {
+    declared(include_str!("../../../tests/fixtures/columnar/orc.yaml"))
+}
+
+#[test]
+fn files_of_every_kind_are_the_same_rows_but_for_their_numbers() {
+    let schema = all_columns();
+    let read = |file: &[u8]| decode("orc", &schema, &Options::default(), file).unwrap().1;
+    let first = read(FILES[0]);
+    assert_eq!(first.num_rows(), 9);
+    for file in FILES {
+        let rows = read(file);
+        for (at, column) in rows.columns().iter().enumerate().skip(1) {
+            assert_eq!(column, first.column(at), "{}", schema.columns[at].name);
+        }
+    }
+}
+
+#[test]
+fn columns_go_by_name_and_those_that_are_missing_are_null_or_refused() {
+    let wanted = schema(&["r ROW<z INT, b ROW<c STRING>>", "I8 TINYINT", "ts_us DATE"]);
+    let told = |schema: &Schema| decode("orc", schema, &Options::default(), FILES[0]).unwrap_err();
+    assert_eq!(told(&wanted), "column ts_us: the file has Timestamp(ns) here, which is no DATE");
+    let refused = "column I8: the file lacks it, and the schema says NOT NULL; did you mean `i8`, which it has?";
+    assert_eq!(told(&schema(&["I8 TINYINT NOT NULL"])), refused);
+    assert_eq!(
+        told(&schema(&["d38 TIMESTAMP(3)"])),
+        "column d38: the file has Decimal128(38, 10) here, which is no TIMESTAMP(3)"
+    );
+    assert_eq!(told(&schema(&["i64 TINYINT"])), "column i64: 9223372036854775807 is out of range for TINYINT");
+    assert!(told(&schema(&["i8 TINYINT NOT NULL"])).contains("null where the schema says NOT NULL"));
+}
+
+#[test]
+fn a_broken_file_is_an_error_of_its_own_and_never_more() {
+    let schema = all_columns();
+    for file in FILES {
+        let mut decoder = Decoder::new(&schema, &Options::default()).unwrap();
+        let errors = break_it(&mut decoder, &schema, file, 1000);
+        assert!(errors > 300, "{errors}");
+    }
+}
+
+#[test]
+fn what_is_no_file_is_told_as_what_it_is() {
+    let schema = schema(&["a INT", "t TIMESTAMP(9)"]);
+    let told =
+        |body: &[u8]| decode_with(&mut Decoder::new(&schema, &Options::default()).unwrap(), &schema, body).unwrap_err();
+    assert_eq!(told(b"{\"a\":1}"), "the body is no ORC file: it does not begin with ORC");
+    assert_eq!(told(b""), "the body is no ORC file: it does not begin with ORC");
+    assert!(told(b"ORC").contains("broken"));
+    assert!(told(b"ORC\xff").contains("broken"));
+    // The fraction of a second before 1970 that pyarrow writes is a number below zero, which no one else reads.
+    let before = told(include_bytes!("../../../tests/fixtures/columnar/before-1970.orc"));
+    assert!(before.contains("broken fractions of a second"), "{before}");
+}
+
+/// A file of one column whose parts are as `change` leaves them.
+fn changed(change: impl Fn(&mut orc_rust::proto::Footer, &mut orc_rust::proto::PostScript)) -> Vec<u8> {
+    use orc_rust::proto::{Footer, PostScript};
+    use prost_orc::Message;
+    let body = FILES[0];
+    let (length, rest) = body.split_last().unwrap();
+    let (rest, tail) = rest.split_at(rest.len() - usize::from(*length));
+    let mut tail = PostScript::decode(tail).unwrap();
+    let (rest, footer) = rest.split_at(rest.len() - tail.footer_length() as usize);
+    let mut footer = Footer::decode(footer).unwrap();
+    change(&mut footer, &mut tail);
+    let footer = footer.encode_to_vec();
+    tail.footer_length.get_or_insert(footer.len() as u64);
+    let tail = tail.encode_to_vec();
+    [rest, &footer, &tail, &[u8::try_from(tail.len()).unwrap()]].concat()
+}
+
+#[test]
+fn a_lie_about_types_sizes_or_rows_ends_before_it_costs_anything() {
+    let schema = all_columns();
+    let told = |body: &[u8]| decode("orc", &schema, &Options::default(), body).unwrap_err();
+    let circle = changed(|footer, tail| {
+        tail.footer_length = None;
+        footer.types.last_mut().unwrap().subtypes.push(0);
+    });
+    assert_eq!(told(&circle), "the types of the file's columns are broken");
+    let rows = changed(|footer, tail| {
+        tail.footer_length = None;
+        footer.stripes[0].number_of_rows = Some(u64::MAX);
+    });
+    assert!(told(&rows).contains("more than 4194304 rows"));
+    let far = changed(|_, tail| tail.footer_length = Some(u64::MAX));
+    assert!(told(&far).contains("its parts are not where it says"));
+    let stripe = changed(|footer, tail| {
+        tail.footer_length = None;
+        footer.stripes[0].data_length = Some(u64::MAX - 5);
+    });
+    assert!(told(&stripe).contains("its parts are not where it says"));
+}

@@ -1,0 +1,197 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::{
+    arrow::{
+        ProjectionMask,
+        arrow_reader::{
+            ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+        },
+        parquet_to_arrow_schema,
+    },
+    basic::Type as PhysicalType,
+    file::metadata::ParquetMetaData,
+    schema::types::SchemaDescriptor,
+};
+
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema as ArrowSchema, TimeUnit};
+
+use super::{look, pages};
+use crate::{
+    definition::Options,
+    formats::{
+        self, Decoded,
+        columnar::{Budget, MOST_VALUES, Target, batch_rows, too_many},
+    },
+    model::{LogicalType, RowsBuilder, Schema},
+    telemetry::caught,
+};
+
+/// Reads a body as one complete file: its rows in their order, columns by name.
+#[derive(Debug)]
+pub struct Decoder {
+    target: Target,
+}
+
+impl Decoder {
+    /// A decoder for the physical columns.
+    ///
+    /// # Errors
+    /// None: every column can be read from a file.
+    pub fn new(schema: &Schema, _: &Options) -> Result<Self, String> {
+        Ok(Self { target: Target::new(schema) })
+    }
+
+    fn read(&self, body: &[u8], rows: &mut RowsBuilder) -> Result<u32, String> {
+        let metadata = look::footer(body)?;
+        let mut count = 0_usize;
+        for group in metadata.row_groups() {
+            count =
+                usize::try_from(group.num_rows()).ok().and_then(|rows| count.checked_add(rows)).ok_or_else(too_many)?;
+        }
+        if count > MOST_VALUES {
+            return Err(too_many());
+        }
+        let mut budget = Budget::new();
+        let descriptor = metadata.file_metadata().schema_descr_ptr();
+        self.target.check_names(descriptor.root_schema().get_fields().iter().map(|root| root.name()))?;
+        let mask = self.mask(&descriptor);
+        let body = Bytes::copy_from_slice(body);
+        let shared = Arc::new(body.clone());
+        let mut largest = 0;
+        for group in metadata.row_groups() {
+            for (leaf, column) in group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf)) {
+                if leaf >= descriptor.num_columns() {
+                    return Err("the footer is broken: more columns than the schema has".into());
+                }
+                let pages = look::pages(&body, column, &mut budget)?;
+                largest = largest.max(pages.largest);
+                if pages.delta {
+                    pages::check_delta(&shared, group, leaf)?;
+                }
+            }
+        }
+        // Decompressed pages do not live as long as the rows.
+        let mut budget = Budget::new();
+        let read = self.batches(body, metadata, &descriptor, mask, batch_rows(largest))?;
+        let mut appended = 0;
+        for batch in read {
+            let batch = batch.map_err(|error| error.to_string())?;
+            appended += batch.num_rows();
+            if appended > count {
+                return Err("the file has more rows than its footer says".into());
+            }
+            self.target.append(&batch, rows, &mut budget)?;
+        }
+        if appended != count {
+            return Err(format!("the file has {appended} rows, and its footer says {count}"));
+        }
+        u32::try_from(count).map_err(|_| too_many())
+    }
+
+    /// The columns that the schema has, with all that is nested in them.
+    fn mask(&self, descriptor: &SchemaDescriptor) -> ProjectionMask {
+        let roots = descriptor.root_schema().get_fields().iter().enumerate();
+        let wanted = roots.filter(|(_, root)| self.target.fields().any(|field| field.name == root.name()));
+        ProjectionMask::roots(descriptor, wanted.map(|(index, _)| index).collect::<Vec<_>>())
+    }
+
+    fn batches(
+        &self,
+        body: Bytes,
+        metadata: ParquetMetaData,
+        descriptor: &SchemaDescriptor,
+        mask: ProjectionMask,
+        batch_rows: usize,
+    ) -> Result<ParquetRecordBatchReader, String> {
+        let told = |error: parquet::errors::ParquetError| error.to_string();
+        // Without the schema that writers of Arrow put into files beside Parquet's own: it says how the values once
+        // were held in memory, such as in dictionaries, and nothing of what they are.
+        let schema = parquet_to_arrow_schema(descriptor, None).map_err(told)?;
+        let mut leaf = 0;
+        let fields: Fields = schema
+            .fields()
+            .iter()
+            .map(|field| {
+                let logical = self.target.fields().find(|wanted| wanted.name == *field.name());
+                self::wanted(field, logical.map(|wanted| &wanted.ty.logical), descriptor, &mut leaf)
+            })
+            .collect();
+        let options =
+            ArrowReaderOptions::new().with_skip_arrow_metadata(true).with_schema(Arc::new(ArrowSchema::new(fields)));
+        let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), options).map_err(told)?;
+        ParquetRecordBatchReaderBuilder::new_with_metadata(body, metadata)
+            .with_projection(mask)
+            .with_batch_size(batch_rows)
+            .build()
+            .map_err(told)
+    }
+}
+
+/// How a field is to be read. Texts and bytes as views into their pages: a value that stands a million times in a column
+/// stands once in its dictionary. INT96 in the unit of its column: in nanoseconds, which it is read in otherwise, only
+/// the years 1677 to 2262 would fit.
+fn wanted(
+    field: &FieldRef,
+    logical: Option<&LogicalType>,
+    descriptor: &SchemaDescriptor,
+    leaf: &mut usize,
+) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::List(item) => {
+            let logical = match logical {
+                Some(LogicalType::Array(element)) => Some(&element.logical),
+                _ => None,
+            };
+            DataType::List(wanted(item, logical, descriptor, leaf))
+        }
+        DataType::Map(entries, ordered) => {
+            let DataType::Struct(parts) = entries.data_type() else { return Arc::clone(field) };
+            let (key, value) = match logical {
+                Some(LogicalType::Map(key, value)) => (Some(&key.logical), Some(&value.logical)),
+                _ => (None, None),
+            };
+            let logicals = [key, value].into_iter().chain(std::iter::repeat(None));
+            let parts = parts.iter().zip(logicals).map(|(part, logical)| wanted(part, logical, descriptor, leaf));
+            let parts = DataType::Struct(parts.collect());
+            DataType::Map(Arc::new(Field::clone(entries).with_data_type(parts)), *ordered)
+        }
+        DataType::Struct(parts) => {
+            let find = |name: &str| match logical {
+                Some(LogicalType::Row(fields)) => fields.iter().find(|f| f.name == name).map(|f| &f.ty.logical),
+                _ => None,
+            };
+            let parts = parts.iter().map(|part| wanted(part, find(part.name()), descriptor, leaf));
+            DataType::Struct(parts.collect())
+        }
+        scalar => {
+            let int96 =
+                *leaf < descriptor.num_columns() && descriptor.column(*leaf).physical_type() == PhysicalType::INT96;
+            *leaf += 1;
+            match (scalar, logical.map(LogicalType::to_arrow)) {
+                (DataType::Utf8, _) => DataType::Utf8View,
+                (DataType::Binary, _) => DataType::BinaryView,
+                (_, Some(DataType::Timestamp(TimeUnit::Microsecond, _))) if int96 => {
+                    DataType::Timestamp(TimeUnit::Microsecond, None)
+                }
+                (other, _) => other.clone(),
+            }
+        }
+    };
+    Arc::new(Field::clone(field).with_data_type(data_type))
+}
+
+impl formats::Decoder for Decoder {
+    fn decode(&mut self, body: &[u8], rows: &mut RowsBuilder) -> Result<Decoded, String> {
+        let before = self.target.rows(rows);
+        // The library says of most broken files what is wrong with them, and panics at some.
+        let read = caught(|| self.read(body, rows)).unwrap_or_else(|panic| Err(format!("the file is broken: {panic}")));
+        match read {
+            Ok(rows) => Ok(Decoded { rows, ..Decoded::default() }),
+            Err(why) => {
+                rows.truncate(before);
+                Err(why)
+            }
+        }
+    }
+}

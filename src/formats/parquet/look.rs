@@ -1,0 +1,123 @@
+//! What a file says of itself, looked at before the library believes it: the footer, and the header of every page that
+//! will be read.
+
+use parquet::{
+    basic::Type as PhysicalType,
+    file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader},
+};
+
+use super::thrift::{Struct, read_struct};
+use crate::formats::columnar::{Budget, MOST_LEVELS, MOST_VALUES, too_many};
+
+const MAGIC: &[u8] = b"PAR1";
+/// Columns and groups of a schema.
+const MOST_NODES: usize = 10_000;
+const BROKEN_FOOTER: &str = "the footer is broken";
+
+/// Field numbers of `parquet.thrift`.
+const FILE_SCHEMA: i16 = 2;
+const SCHEMA_CHILDREN: i16 = 5;
+const PAGE_UNCOMPRESSED: i16 = 2;
+const PAGE_COMPRESSED: i16 = 3;
+const PAGE_DATA: i16 = 5;
+const PAGE_DICTIONARY: i16 = 7;
+const PAGE_DATA_V2: i16 = 8;
+const HEADER_VALUES: i16 = 1;
+const DATA_ENCODING: i16 = 2;
+const DATA_V2_ENCODING: i16 = 4;
+/// `DELTA_LENGTH_BYTE_ARRAY` and `DELTA_BYTE_ARRAY`
+const DELTA_ENCODINGS: [Option<i64>; 2] = [Some(6), Some(7)];
+
+/// The footer of a file.
+pub(super) fn footer(body: &[u8]) -> Result<ParquetMetaData, String> {
+    if !body.starts_with(MAGIC) {
+        return Err("the body is no parquet file: it does not begin with PAR1".into());
+    }
+    if body.ends_with(b"PARE") {
+        return Err("the file is encrypted, which is not supported".into());
+    }
+    let cut = || "the file is cut off, or its end is broken: it does not end with a footer and PAR1".to_owned();
+    let rest = body.strip_suffix(MAGIC).ok_or_else(cut)?;
+    let (rest, length) = rest.split_last_chunk::<4>().ok_or_else(cut)?;
+    let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|_| cut())?;
+    let start = rest.len().checked_sub(length).filter(|start| *start >= MAGIC.len()).ok_or_else(cut)?;
+    let bytes = rest.get(start..).ok_or_else(cut)?;
+    let (structure, _) = read_struct(bytes).ok_or(BROKEN_FOOTER)?;
+    schema(&structure)?;
+    ParquetMetaDataReader::decode_metadata(bytes).map_err(|error| format!("{BROKEN_FOOTER}: {error}"))
+}
+
+/// The schema is a list in which each group says how many children follow it.
+fn schema(file: &Struct) -> Result<(), String> {
+    let elements = file.structs(FILE_SCHEMA).ok_or(BROKEN_FOOTER)?;
+    if elements.len() > MOST_NODES {
+        return Err(format!("the file has more than {MOST_NODES} columns"));
+    }
+    let mut open: Vec<i64> = Vec::new();
+    for element in elements {
+        while open.last() == Some(&0) {
+            open.pop();
+        }
+        if let Some(left) = open.last_mut() {
+            *left -= 1;
+        }
+        match element.int(SCHEMA_CHILDREN) {
+            Some(children) if children > 0 => open.push(children),
+            _ => {}
+        }
+        if open.len() > MOST_LEVELS {
+            return Err(format!("columns are nested more than {MOST_LEVELS} levels deep"));
+        }
+    }
+    Ok(())
+}
+
+/// What there is to know of the pages of a column in a row group.
+pub(super) struct Pages {
+    /// Size of the largest, once decompressed, which no value exceeds.
+    pub(super) largest: usize,
+    /// Whether one is in an encoding that says itself how many values there are.
+    pub(super) delta: bool,
+}
+
+/// Checks the headers of the pages of a column in a row group.
+pub(super) fn pages(body: &[u8], column: &ColumnChunkMetaData, budget: &mut Budget) -> Result<Pages, String> {
+    let broken = || format!("column {}: the pages are not where the footer says", column.column_path());
+    let begin = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+    let begin = usize::try_from(begin).map_err(|_| broken())?;
+    let length = usize::try_from(column.compressed_size()).map_err(|_| broken())?;
+    let end = begin.checked_add(length).ok_or_else(broken)?;
+    let mut chunk = body.get(begin..end).ok_or_else(broken)?;
+    let (mut pages, mut values) = (Pages { largest: 0, delta: false }, 0_usize);
+    // What the library stops at too.
+    while !chunk.is_empty() && (values as i64) < column.num_values() {
+        let (header, size) = read_struct(chunk).ok_or_else(broken)?;
+        let number = |field| header.int(field).and_then(|value| usize::try_from(value).ok());
+        let (uncompressed, compressed) =
+            (number(PAGE_UNCOMPRESSED).ok_or_else(broken)?, number(PAGE_COMPRESSED).ok_or_else(broken)?);
+        budget.take(uncompressed)?;
+        pages.largest = pages.largest.max(uncompressed);
+        let kinds = [(PAGE_DATA, Some(DATA_ENCODING)), (PAGE_DATA_V2, Some(DATA_V2_ENCODING)), (PAGE_DICTIONARY, None)];
+        for (field, encoding) in kinds {
+            let Some(kind) = header.structure(field) else { continue };
+            let held = kind.int(HEADER_VALUES).and_then(|value| usize::try_from(value).ok()).ok_or_else(broken)?;
+            if held > MOST_VALUES {
+                return Err(too_many());
+            }
+            if let Some(encoding) = encoding {
+                values += held;
+                pages.delta |= DELTA_ENCODINGS.contains(&kind.int(encoding));
+            }
+        }
+        if values > MOST_VALUES {
+            return Err(too_many());
+        }
+        chunk = chunk.get(size.saturating_add(compressed)..).ok_or_else(broken)?;
+    }
+    // Of values of a fixed size the library makes room for nulls too, of which a page has none.
+    if column.column_type() == PhysicalType::FIXED_LEN_BYTE_ARRAY {
+        let size = usize::try_from(column.column_descr().type_length()).map_err(|_| broken())?;
+        budget.take(size.saturating_mul(values))?;
+    }
+    Ok(pages)
+}

@@ -1,0 +1,111 @@
+//! Pages in the two encodings that say themselves how many values there are: the library makes room for as many before
+//! it sees them, so they are looked at first.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::{
+    basic::Encoding,
+    column::page::{Page, PageReader},
+    file::{metadata::RowGroupMetaData, serialized_reader::SerializedPageReader},
+};
+
+use crate::formats::columnar::MOST_BYTES;
+
+/// Checks such pages of a column in a row group.
+pub(super) fn check_delta(body: &Arc<Bytes>, group: &RowGroupMetaData, column: usize) -> Result<(), String> {
+    let Some(chunk) = group.columns().get(column) else { return Ok(()) };
+    let told = |error: parquet::errors::ParquetError| error.to_string();
+    let rows = usize::try_from(group.num_rows()).map_err(|_| "a row group has less than no row")?;
+    let mut pages = SerializedPageReader::new(Arc::clone(body), chunk, rows, None).map_err(told)?;
+    let descriptor = chunk.column_descr();
+    let levels = Levels { repeated: descriptor.max_rep_level() > 0, nullable: descriptor.max_def_level() > 0 };
+    while let Some(page) = pages.get_next_page().map_err(told)? {
+        check(&page, levels)?;
+    }
+    Ok(())
+}
+
+/// What stands before the values of a page.
+#[derive(Clone, Copy)]
+struct Levels {
+    repeated: bool,
+    nullable: bool,
+}
+
+/// The two encodings that say themselves how many values there are, for which the library makes room at once.
+fn check(page: &Page, levels: Levels) -> Result<(), String> {
+    let (encoding, count) = (page.encoding(), page.num_values() as usize);
+    if !matches!(encoding, Encoding::DELTA_BYTE_ARRAY | Encoding::DELTA_LENGTH_BYTE_ARRAY) {
+        return Ok(());
+    }
+    let broken = || "a page of delta encoded values is broken".to_owned();
+    let (buffer, levels_length) = match page {
+        Page::DataPage { buf, .. } => {
+            let mut length = 0;
+            for _ in 0..usize::from(levels.repeated) + usize::from(levels.nullable) {
+                let head = buf.get(length..).and_then(|rest| rest.first_chunk::<4>()).ok_or_else(broken)?;
+                length += 4 + u32::from_le_bytes(*head) as usize;
+            }
+            (buf, length)
+        }
+        Page::DataPageV2 { buf, def_levels_byte_len, rep_levels_byte_len, .. } => {
+            (buf, *def_levels_byte_len as usize + *rep_levels_byte_len as usize)
+        }
+        Page::DictionaryPage { .. } => return Ok(()),
+    };
+    let mut rest = buffer.get(levels_length..).ok_or_else(broken)?;
+    let size = rest.len();
+    // The lengths, or those of the beginnings that values share; then those of what follows.
+    let streams = if encoding == Encoding::DELTA_BYTE_ARRAY { 2 } else { 1 };
+    for _ in 0..streams {
+        if skip_numbers(&mut rest).is_none_or(|told| told > count) {
+            return Err(broken());
+        }
+    }
+    // Values that share beginnings may be far larger than their page, and all those of one row are read at once.
+    if streams == 2 && levels.repeated && size.saturating_mul(count) > MOST_BYTES {
+        return Err(format!(
+            "{count} elements of lists are DELTA_BYTE_ARRAY encoded in one page of {size} bytes, which may be more than {} MiB",
+            MOST_BYTES >> 20
+        ));
+    }
+    Ok(())
+}
+
+/// Skips numbers in the encoding DELTA_BINARY_PACKED; answers how many there are said to be. `None`: they are cut off.
+fn skip_numbers(bytes: &mut &[u8]) -> Option<usize> {
+    let number = |bytes: &mut &[u8]| varint(bytes).and_then(|value| usize::try_from(value).ok());
+    let (block, parts, total) = (number(bytes)?, number(bytes)?, number(bytes)?);
+    varint(bytes)?;
+    let each = block.checked_div(parts).filter(|each| *each > 0)?;
+    let mut left = total.saturating_sub(1);
+    while left > 0 {
+        varint(bytes)?;
+        let (widths, rest) = bytes.split_at_checked(parts)?;
+        *bytes = rest;
+        for width in widths {
+            if left == 0 {
+                break;
+            }
+            // The last part may be cut off where its last value ends.
+            let size = usize::from(*width).checked_mul(each)? / 8;
+            *bytes = bytes.get(size.min(bytes.len())..)?;
+            left = left.saturating_sub(each);
+        }
+    }
+    Some(total)
+}
+
+fn varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}

@@ -1,0 +1,196 @@
+use arrow_array::Array;
+
+use super::*;
+use crate::{
+    definition::Options,
+    formats::{
+        self,
+        columnar::testing::{COLUMNS, break_it, declared, file, rows_of_all_types},
+        flink_cases::{decode, decode_with, options, schema},
+    },
+};
+
+fn columns() -> Vec<&'static str> {
+    COLUMNS.into_iter().chain(["ts6 TIMESTAMP(6)", "z TIMESTAMP_LTZ(6)"]).collect()
+}
+
+fn decoder(schema: &crate::model::Schema) -> Decoder {
+    Decoder::new(schema, &Options::default()).unwrap()
+}
+
+#[test]
+fn what_is_written_is_read_back_with_every_codec_in_several_row_groups() {
+    let schema = schema(&columns());
+    let rows = rows_of_all_types(&schema);
+    for codec in ["UNCOMPRESSED", "SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4_RAW"] {
+        for dictionary in ["true", "false"] {
+            let options = options(
+                "parquet",
+                &[
+                    ("parquet.compression", codec),
+                    ("parquet.block.size", "8kb"),
+                    ("parquet.enable.dictionary", dictionary),
+                ],
+            );
+            let body = file("parquet", &schema, &options, &[rows.slice(0, 50), rows.slice(50, rows.num_rows() - 50)]);
+            let (decoded, read) = decode("parquet", &schema, &options, &body).unwrap();
+            assert_eq!(decoded.rows as usize, rows.num_rows());
+            assert_eq!(read, rows, "{codec}");
+        }
+    }
+}
+
+#[test]
+fn timestamps_are_written_in_the_unit_asked_for_and_those_it_lacks_are_refused_alone() {
+    let schema = schema(&["i INT", "t TIMESTAMP(6)", "l ARRAY<TIMESTAMP(3)>"]);
+    let mut rows = crate::model::RowsBuilder::new(&schema);
+    let mut json = formats::decoder("json", &schema, &options("json", &[])).unwrap();
+    for body in [
+        r#"{"i":1,"t":"2026-01-01 00:00:00.123456"}"#,
+        r#"{"i":2,"t":"0001-01-01 00:00:00"}"#,
+        r#"{"i":3,"l":["2026-01-01 00:00:00.123"]}"#,
+        r#"{"i":4,"l":["9999-01-01 00:00:00"]}"#,
+    ] {
+        json.decode(body.as_bytes(), &mut rows).unwrap();
+    }
+    let rows = rows.finish().unwrap();
+    let written = |unit| {
+        let options = options("parquet", &[("parquet.timestamp.time.unit", unit)]);
+        let formats::Writer::Files(mut encoder) = formats::writer("parquet", &schema, &options).unwrap() else {
+            panic!("lines")
+        };
+        let mut out = Vec::new();
+        let rejects = encoder.rows(&rows, &mut out).unwrap();
+        encoder.finish(&mut out).unwrap();
+        (rejects, decode("parquet", &schema, &options, &out).unwrap().1)
+    };
+    let (rejects, read) = written("nanos");
+    assert_eq!(rejects.iter().map(|reject| reject.row).collect::<Vec<_>>(), [1, 3]);
+    assert_eq!(rejects[0].reason, "column t: a timestamp is out of range for parquet.timestamp.time.unit");
+    assert_eq!(
+        read,
+        arrow_select::concat::concat_batches(&rows.schema(), [&rows.slice(0, 1), &rows.slice(2, 1)]).unwrap()
+    );
+    let (rejects, read) = written("millis");
+    assert_eq!(rejects, []);
+    assert_ne!(read, rows, "what is finer is cut off");
+    assert_eq!(read.column(2), rows.column(2));
+}
+
+#[test]
+fn columns_go_by_name_and_those_that_are_missing_are_null_or_refused() {
+    let written = schema(&["a INT", "text STRING", "r ROW<x INT, y STRING>"]);
+    let rows = rows_of_all_types(&written);
+    let body = file("parquet", &written, &options("parquet", &[]), std::slice::from_ref(&rows));
+    let wanted = schema(&["r ROW<y STRING, z INT>", "none DATE", "Text STRING"]);
+    let (_, read) = decode("parquet", &wanted, &Options::default(), &body).unwrap();
+    assert_eq!(read.num_rows(), rows.num_rows());
+    assert_eq!(read.column(1).null_count(), rows.num_rows());
+    assert_eq!(read.column(2).null_count(), rows.num_rows(), "names are in exact case");
+    let refused = |columns: &[&str]| decode("parquet", &schema(columns), &Options::default(), &body).unwrap_err();
+    assert_eq!(
+        refused(&["Text STRING NOT NULL"]),
+        "column Text: the file lacks it, and the schema says NOT NULL; did you mean `text`, which it has?"
+    );
+    assert_eq!(refused(&["a INT NOT NULL"]), "column a: null where the schema says NOT NULL");
+    assert_eq!(refused(&["text INT"]), "column text: the file has Utf8View here, which is no INT");
+    assert_eq!(refused(&["r ROW<x STRING>"]), "column r.x: the file has Int32 here, which is no STRING");
+}
+
+#[test]
+fn a_broken_file_is_an_error_of_its_own_and_never_more() {
+    let schema = schema(&columns());
+    let rows = rows_of_all_types(&schema);
+    for codec in ["UNCOMPRESSED", "SNAPPY", "ZSTD"] {
+        let options = options("parquet", &[("parquet.compression", codec), ("parquet.block.size", "8kb")]);
+        let body = file("parquet", &schema, &options, std::slice::from_ref(&rows));
+        let errors = break_it(&mut decoder(&schema), &schema, &body, 1000);
+        assert!(errors > 300, "{errors}");
+    }
+}
+
+/// Files of pyarrow, in what our own writer does not write; `tests/sdk/columnar.py` made them.
+#[test]
+fn what_others_write_is_read_and_broken_it_is_an_error_of_its_own() {
+    let schema = declared(include_str!("../../../tests/fixtures/columnar/parquet.yaml"));
+    let files: [&[u8]; 3] = [
+        include_bytes!("../../../tests/fixtures/columnar/delta.parquet"),
+        include_bytes!("../../../tests/fixtures/columnar/version-2-zstd.parquet"),
+        include_bytes!("../../../tests/fixtures/columnar/int96.parquet"),
+    ];
+    let read = |file: &[u8]| decode("parquet", &schema, &Options::default(), file).unwrap().1;
+    let first = read(files[0]);
+    assert_eq!(first.num_rows(), 9);
+    for file in files {
+        let rows = read(file);
+        for (at, column) in rows.columns().iter().enumerate().skip(1) {
+            assert_eq!(column, first.column(at), "{}", schema.columns[at].name);
+        }
+        let errors = break_it(&mut decoder(&schema), &schema, file, 1000);
+        assert!(errors > 200, "{errors}");
+    }
+}
+
+/// A file with other bytes somewhere in its footer, whose length is set right.
+fn with_footer(body: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let (rest, length) = body[..body.len() - 4].split_last_chunk::<4>().unwrap();
+    let (data, footer) = rest.split_at(rest.len() - u32::from_le_bytes(*length) as usize);
+    let at = footer.windows(from.len()).position(|window| window == from).unwrap();
+    let footer = [&footer[..at], to, &footer[at + from.len()..]].concat();
+    [data, &footer, &u32::try_from(footer.len()).unwrap().to_le_bytes(), b"PAR1"].concat()
+}
+
+/// A file with other bytes, as many, where some stand first.
+fn with_page(body: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let at = body.windows(from.len()).position(|window| window == from).unwrap();
+    [&body[..at], to, &body[at + from.len()..]].concat()
+}
+
+#[test]
+fn a_lie_about_sizes_or_counts_ends_before_it_costs_anything() {
+    let schema = schema(&["s STRING"]);
+    let mut rows = crate::model::RowsBuilder::new(&schema);
+    let large = "x".repeat(30 << 20);
+    for _ in 0..3 {
+        rows.column_mut(0).unwrap().append(crate::model::Scalar::Text(&large)).unwrap();
+    }
+    let rows = rows.finish().unwrap();
+    for dictionary in ["true", "false"] {
+        let options = options(
+            "parquet",
+            &[
+                ("parquet.compression", "ZSTD"),
+                ("parquet.enable.dictionary", dictionary),
+                ("parquet.dictionary.page.size", "64mb"),
+            ],
+        );
+        let body = file("parquet", &schema, &options, std::slice::from_ref(&rows));
+        assert!(body.len() < 64 << 10, "{}", body.len());
+        let told = decode_with(&mut decoder(&schema), &schema, &body).unwrap_err();
+        assert!(told.contains("more than 64 MiB"), "{dictionary}: {told}");
+    }
+    let schema = self::schema(&["i32 INT NOT NULL"]);
+    let plain = options("parquet", &[("parquet.compression", "UNCOMPRESSED"), ("parquet.enable.dictionary", "false")]);
+    let body = file("parquet", &schema, &plain, &[rows_of_all_types(&schema)]);
+    let told = |body: &[u8]| decode_with(&mut decoder(&schema), &schema, body).unwrap_err();
+    // 160 values in a page, said to be 16,777,215.
+    let values = with_page(&body, &[0x2c, 0x15, 0xc0, 0x02], &[0x2c, 0x15, 0xfe, 0xff]);
+    assert!(!told(&values).is_empty());
+    // 4 bytes for each value, said to be 2,147,483,647; nulls have room too.
+    let schema = self::schema(&["fx BYTES"]);
+    let body: &[u8] = include_bytes!("../../../tests/fixtures/columnar/int96.parquet");
+    let told = |body: &[u8]| decode_with(&mut decoder(&schema), &schema, body).unwrap_err();
+    let fixed = with_footer(body, &[0x15, 0x0e, 0x15, 0x08], &[0x15, 0x0e, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f]);
+    assert_eq!(told(&fixed), "the body holds more than 64 MiB once it is decoded");
+}
+
+#[test]
+fn what_is_no_file_is_told_as_what_it_is() {
+    let schema = schema(&["a INT"]);
+    let told = |body: &[u8]| decode_with(&mut decoder(&schema), &schema, body).unwrap_err();
+    assert_eq!(told(b"{\"a\":1}"), "the body is no parquet file: it does not begin with PAR1");
+    assert_eq!(told(b""), "the body is no parquet file: it does not begin with PAR1");
+    assert!(told(b"PAR1").contains("cut off"));
+    assert!(told(b"PAR1\xff\xff\xff\x7fPAR1").contains("cut off"));
+    assert!(told(b"PAR1xxxxxxxxPARE").contains("encrypted"));
+}
