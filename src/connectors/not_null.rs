@@ -9,6 +9,7 @@ use async_trait::async_trait;
 
 use crate::{
     connector::{Sink, SinkContext},
+    definition::PipelineDefinition,
     model::{Epoch, Fault, FaultKind, RowReject, Schema, SinkIdentity, Token, may_overflow},
 };
 
@@ -22,12 +23,18 @@ pub struct NotNull {
 }
 
 impl NotNull {
-    /// Those columns of the sink that are NOT NULL where the source's, or the query's, may be null or become so; matched
-    /// by position. The decoder, or the query, has looked at the others.
-    pub fn between(source: &Schema, sink: &Schema) -> Self {
-        let pairs = source.columns.iter().zip(&sink.columns).enumerate();
+    /// Those columns of a definition's sink that are NOT NULL where what comes may be null or become so. The decoder has
+    /// looked at the others. A query says NOT NULL where Flink does, which is not always true: a DECIMAL that overflows
+    /// is null.
+    pub fn of(definition: &PipelineDefinition) -> Self {
+        Self::between(definition.selected(), &definition.sink.schema, definition.query.is_none())
+    }
+
+    /// Matched by position. `sure`: nothing is null where `from` says NOT NULL.
+    fn between(from: &Schema, to: &Schema, sure: bool) -> Self {
+        let pairs = from.columns.iter().zip(&to.columns).enumerate();
         let unsure = pairs.filter(|(_, (from, to))| {
-            !to.ty.nullable && (from.ty.nullable || may_overflow(&from.ty.logical, &to.ty.logical))
+            !to.ty.nullable && (!sure || from.ty.nullable || may_overflow(&from.ty.logical, &to.ty.logical))
         });
         Self { columns: unsure.map(|(at, (_, to))| (at, to.name.clone())).collect() }
     }
@@ -165,7 +172,7 @@ mod tests {
             incarnation: String::new(),
             generation: Generation(1),
         };
-        let made = NotNull::between(&schema(source), &schema(sink)).around(make)(context);
+        let made = NotNull::between(&schema(source), &schema(sink), true).around(make)(context);
         (made.unwrap(), written)
     }
 
@@ -191,9 +198,12 @@ mod tests {
 
     #[test]
     fn only_what_the_source_does_not_promise_is_looked_at() {
-        let guard = |from, to| NotNull::between(&schema(&[("a", from)]), &schema(&[("a", to)])).columns.len();
+        let between = |from, to, sure| NotNull::between(&schema(&[("a", from)]), &schema(&[("a", to)]), sure);
+        let guard = |from, to| between(from, to, true).columns.len();
         assert_eq!(guard("INT", "INT NOT NULL"), 1);
         assert_eq!(guard("INT NOT NULL", "INT NOT NULL"), 0);
         assert_eq!(guard("INT", "INT"), 0);
+        assert_eq!(guard("DECIMAL(10) NOT NULL", "DECIMAL(5) NOT NULL"), 1, "it may overflow");
+        assert_eq!(between("INT NOT NULL", "INT NOT NULL", false).columns.len(), 1);
     }
 }

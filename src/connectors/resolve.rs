@@ -18,7 +18,7 @@ use crate::{
 pub fn resolve(definition: &PipelineDefinition) -> Result<Plan, Box<Diagnostic>> {
     let (source_identity, source) = source(&definition.source, definition.batch_rows)?;
     let (sink_identity, sink) = sink(&definition.sink)?;
-    let sink = NotNull::between(definition.selected(), &definition.sink.schema).around(sink);
+    let sink = NotNull::of(definition).around(sink);
     let dead_letter = definition.dead_letter.as_ref().map(|endpoint| dead_letter(endpoint, definition)).transpose()?;
     Ok(Plan {
         name: definition.name.clone(),

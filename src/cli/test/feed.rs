@@ -235,7 +235,7 @@ pub(super) fn run(
     }
     let Shaped { rows, nulled } = plan.shape.apply(&rows).map_err(failed)?;
     outcome.nulled_fields += nulled as u64;
-    let mut refused = NotNull::between(definition.selected(), &definition.sink.schema).refused(&rows);
+    let mut refused = NotNull::of(definition).refused(&rows);
     let bug = |why| Box::new(Diagnostic::error(why));
     if let Some((writer, columns)) = connectors::encoder(&definition.sink).map_err(bug)? {
         let written = rows.project(&columns).map_err(|error| bug(error.to_string()))?;
