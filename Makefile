@@ -25,6 +25,7 @@ lint:
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets --features failpoints -- -D warnings
 	$(CARGO) clippy -- -D warnings
+	$(CARGO) clippy --all-targets --no-default-features --features failpoints -- -D warnings
 
 flink:
 	python3 tests/flink/check_cases.py
