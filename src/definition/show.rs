@@ -50,7 +50,7 @@ impl PipelineDefinition {
         let whole = mapping([
             ("name", text(self.name.as_str())),
             ("source", endpoint(&self.source, texts)),
-            (QUERY, self.query.as_ref().map_or(Value::Null, |query| text(query.text()))),
+            (QUERY, self.query.as_ref().map_or(Value::Null, |query| text(query.text().trim()))),
             ("sink", endpoint(&self.sink, texts)),
             (
                 "checkpoint",

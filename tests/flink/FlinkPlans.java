@@ -7,7 +7,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.apache.flink.api.common.serialization.BulkWriter;
 import org.apache.flink.configuration.ConfigOption;
+import org.apache.flink.configuration.ReadableConfig;
+import org.apache.flink.connector.file.table.factories.BulkWriterFormatFactory;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ArrayNode;
@@ -19,6 +22,7 @@ import org.apache.flink.table.api.TableEnvironment;
 import org.apache.flink.table.api.internal.TableEnvironmentInternal;
 import org.apache.flink.table.catalog.Column;
 import org.apache.flink.table.connector.ChangelogMode;
+import org.apache.flink.table.connector.format.EncodingFormat;
 import org.apache.flink.table.connector.sink.DynamicTableSink;
 import org.apache.flink.table.connector.sink.SinkFunctionProvider;
 import org.apache.flink.table.connector.sink.abilities.SupportsWritingMetadata;
@@ -27,6 +31,7 @@ import org.apache.flink.table.connector.source.ScanTableSource;
 import org.apache.flink.table.connector.source.SourceFunctionProvider;
 import org.apache.flink.table.connector.source.abilities.SupportsReadingMetadata;
 import org.apache.flink.table.data.RowData;
+import org.apache.flink.table.factories.DynamicTableFactory;
 import org.apache.flink.table.factories.DynamicTableSinkFactory;
 import org.apache.flink.table.factories.DynamicTableSourceFactory;
 import org.apache.flink.table.operations.ModifyOperation;
@@ -163,6 +168,51 @@ public class FlinkPlans {
                 }
             }
             return keys;
+        }
+    }
+
+    /** A format of files that is there by name only. */
+    abstract static class StubFormat implements BulkWriterFormatFactory {
+        @Override
+        public Set<ConfigOption<?>> requiredOptions() {
+            return Set.of();
+        }
+
+        @Override
+        public Set<ConfigOption<?>> optionalOptions() {
+            return Set.of();
+        }
+
+        @Override
+        public EncodingFormat<BulkWriter.Factory<RowData>> createEncodingFormat(
+                DynamicTableFactory.Context context, ReadableConfig options) {
+            return new EncodingFormat<>() {
+                @Override
+                public BulkWriter.Factory<RowData> createRuntimeEncoder(DynamicTableSink.Context sink, DataType type) {
+                    return out -> {
+                        throw new UnsupportedOperationException("it is only planned");
+                    };
+                }
+
+                @Override
+                public ChangelogMode getChangelogMode() {
+                    return ChangelogMode.insertOnly();
+                }
+            };
+        }
+    }
+
+    public static class Avro extends StubFormat {
+        @Override
+        public String factoryIdentifier() {
+            return "avro";
+        }
+    }
+
+    public static class Parquet extends StubFormat {
+        @Override
+        public String factoryIdentifier() {
+            return "parquet";
         }
     }
 

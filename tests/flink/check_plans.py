@@ -17,7 +17,7 @@ from check_cases import CACHE, FLINK, ROOT, jars
 
 SOURCE = ROOT / "tests" / "flink" / "FlinkPlans.java"
 CLASSES = CACHE / "plans"
-CONNECTORS = ("Mns", "Cmq", "Mq", "RocketMq4", "RocketMq5")
+STUBS = ("Mns", "Cmq", "Mq", "RocketMq4", "RocketMq5", "Avro", "Parquet")
 
 
 def prepare():
@@ -30,7 +30,7 @@ def prepare():
         shutil.rmtree(CLASSES, ignore_errors=True)
         services = CLASSES / "META-INF" / "services"
         services.mkdir(parents=True)
-        names = "".join(f"FlinkPlans${name}\n" for name in CONNECTORS)
+        names = "".join(f"FlinkPlans${name}\n" for name in STUBS)
         (services / "org.apache.flink.table.factories.Factory").write_text(names)
         subprocess.run(["javac", "-nowarn", "-Xlint:-deprecation", "-cp", path, "-d", CLASSES, SOURCE], check=True)
         stamp.write_text(want)
