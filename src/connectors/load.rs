@@ -9,6 +9,7 @@ use std::{
 use super::{Claim, Plan, REGISTRY, cmq, datagen, filesystem, mns, resolve, rocketmq};
 use crate::{
     definition::{self, At, Diagnostic, Endpoint, Environment, OptionSpec, PipelineDefinition, Span},
+    formats,
     model::PipelineName,
 };
 
@@ -63,6 +64,7 @@ fn resolved(mut read: definition::Loaded, claimed: &mut HashMap<Claim, PathBuf>)
         );
     }
     taken.extend(fed_back(definition, &plan));
+    taken.extend(unreadable_letters(definition));
     if let Some((endpoint, folder)) = letters_folder(definition, &plan) {
         let claim = Claim::Folder(folder);
         let place = endpoint.at(At::Option(&filesystem::PATH));
@@ -126,6 +128,14 @@ fn fed_back(definition: &PipelineDefinition, plan: &Plan) -> Option<Diagnostic> 
     let message = format!("what is written here goes to the {what} that the pipeline reads");
     let diagnostic = Diagnostic::error(message).at(endpoint.at(At::Option(option)));
     Some(diagnostic.help("each row would come back as a message, without end"))
+}
+
+/// Files of dead letters that nobody could replay.
+fn unreadable_letters(definition: &PipelineDefinition) -> Option<Diagnostic> {
+    let endpoint = definition.dead_letter.as_ref().filter(|letters| letters.connector == filesystem::TABLE.name)?;
+    let format = endpoint.format.as_ref().filter(|format| format.name != formats::json::TABLES.name)?;
+    let message = format!("dead letters in files of `{}` could not be replayed", format.name);
+    Some(Diagnostic::error(message).at(endpoint.at(At::Format)).expected("`format: json`"))
 }
 
 /// The folder that dead letters go to, if they go to files.

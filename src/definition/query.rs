@@ -39,7 +39,11 @@ pub(super) fn read_query(top: Section<'_>, source: Option<&Schema>, report: &mut
                 Value::Scalar(_) => "a secret",
                 other => other.describe(),
             };
-            report.push(Diagnostic::error(format!("`{QUERY}` holds {what}")).at(span).expected(EXPECTED));
+            let told = Diagnostic::error(format!("`{QUERY}` holds {what}")).at(span);
+            report.push(match other {
+                Value::Scalar(_) => told.help("a query is shown in logs and exports; secrets belong into options"),
+                _ => told.expected(EXPECTED),
+            });
             return ReadQuery::Unknown;
         }
     };

@@ -111,6 +111,8 @@ fn unreadable(places: &Places<'_>, error: ParserError) -> QueryError {
             let found = if found == "EOF" { "the query ends here".into() } else { format!("unexpected {found}") };
             QueryError::new(at, found).expected(expected)
         }
+        // What follows names the parser's own types.
+        None if what.starts_with("No infix parser") => QueryError::new(at, "a query has no such operator"),
         None => QueryError::new(at, what),
     }
 }

@@ -118,6 +118,11 @@ fn dead_letters_and_rows_have_each_a_folder_that_nobody_else_has() {
         let expected = format!("a.yaml:28:9: error: the dead letters go {what}; each needs a folder of its own\n");
         assert_eq!(told(&[define("a", "rows", letters)]), [expected]);
     }
+    let parquet = define("a", "rows", "dead").replace("path: dead\n  format: json", "path: dead\n  format: parquet");
+    assert_eq!(
+        told(&[parquet]),
+        ["a.yaml:29:11: error: dead letters in files of `parquet` could not be replayed; expected `format: json`\n"]
+    );
     let taken = "another pipeline writes to this folder; it is declared in a.yaml; each needs a folder of its own";
     let texts = [
         define("a", "a", "da"),
