@@ -135,8 +135,7 @@ pub(super) fn pages(
         if values > MOST_VALUES {
             return Err(too_many());
         }
-        let (page, rest) =
-            chunk.get(size..).and_then(|rest| rest.split_at_checked(compressed)).ok_or_else(broken)?;
+        let (page, rest) = chunk.get(size..).and_then(|rest| rest.split_at_checked(compressed)).ok_or_else(broken)?;
         let plain = plain_bytes(&header).ok_or_else(broken)?;
         if let Some(plain) = plain {
             let packed = page.get(plain..).ok_or_else(broken)?;

@@ -160,3 +160,24 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timestamps_of_int96_fit_up_to_the_last_nanosecond() {
+        let at = |nanoseconds: i128| {
+            let day = nanoseconds.div_euclid(DAY_NS);
+            let of_day = nanoseconds.rem_euclid(DAY_NS) as u64;
+            let mut value = Int96::new();
+            value.set_data(of_day as u32, (of_day >> 32) as u32, (day + EPOCH_DAY) as i32 as u32);
+            value
+        };
+        let (first, last) = (i128::from(i64::MIN), i128::from(i64::MAX));
+        assert!(fits(&at(first), true) && fits(&at(last), true));
+        assert!(!fits(&at(first - 1), true) && !fits(&at(last + 1), true));
+        assert!(fits(&at(first - 1), false) && fits(&at(last * 1000), false));
+        assert!(!fits(&at((last + 1) * 1000), false));
+    }
+}
