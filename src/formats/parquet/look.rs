@@ -104,7 +104,7 @@ pub(super) fn pages(
     budget: &mut Budget,
     room: &mut Budget,
 ) -> Result<Pages, String> {
-    let broken = || format!("column {}: the pages are not where the footer says", column.column_path());
+    let broken = || format!("column {}: the pages are not where the footer says", column.column_path().string());
     let begin = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
     let begin = usize::try_from(begin).map_err(|_| broken())?;
     let length = usize::try_from(column.compressed_size()).map_err(|_| broken())?;
@@ -141,7 +141,7 @@ pub(super) fn pages(
             let packed = page.get(plain..).ok_or_else(broken)?;
             let claimed = uncompressed.checked_sub(plain).ok_or_else(broken)?;
             unpack::check(column.compression(), packed, claimed)
-                .map_err(|why| format!("column {}: {why}", column.column_path()))?;
+                .map_err(|why| format!("column {}: {why}", column.column_path().string()))?;
         }
         chunk = rest;
     }

@@ -59,7 +59,7 @@ pub(super) fn check_int96(
             .read_records(INT96_BATCH, Some(&mut definition), Some(&mut repetition), &mut values)
             .map_err(told)?;
         if values.iter().any(|value| !fits(value, in_nanoseconds)) {
-            return Err(format!("column {}: a timestamp is out of range for {logical}", chunk.column_path()));
+            return Err(format!("column {}: a timestamp is out of range for {logical}", chunk.column_path().string()));
         }
         if records == 0 {
             return Ok(());
