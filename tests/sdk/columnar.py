@@ -3,7 +3,8 @@
   columnar.py make FOLDER               FORMAT/NAME.body for each body, and FORMAT/schema.yaml for its columns
   columnar.py compare FORMAT FOLDER     whether the lines of JSON in FOLDER are the rows of all bodies of FORMAT
   columnar.py among FORMAT FOLDER       whether they are among the lines there
-  columnar.py files FORMAT FOLDER       whether the files in FOLDER (parquet or avro) are the rows of the parquet bodies
+  columnar.py files FORMAT FOLDER A,B   whether the files in FOLDER (parquet or avro) are the rows of the parquet bodies,
+                                        in the columns A and B
   columnar.py numbers FOLDER COUNT      whether the column n of the parquet files in FOLDER is 0 to COUNT - 1, each once
 
 Says what is wrong, and fails, or answers one line.
@@ -358,7 +359,7 @@ def make(folder):
             (where / f"{body}.body").write_bytes(content)
 
 
-def files(name, folder):
+def files(name, folder, columns):
     read = []
     for file in sorted(pathlib.Path(folder).glob(f"part-*.{name}")):
         if name == "parquet":
@@ -366,9 +367,9 @@ def files(name, folder):
         else:
             with file.open("rb") as opened:
                 read += list(fastavro.reader(opened))
-    wanted = [{key: value for key, value in row.items()} for row in rows_of("parquet")]
-    kept = set(read[0])
-    check([{key: value for key, value in row.items() if key in kept} for row in wanted], [shown(row) for row in read])
+    kept = set(columns.split(","))
+    wanted = [{key: value for key, value in row.items() if key in kept} for row in rows_of("parquet")]
+    check(wanted, [shown(row) for row in read])
 
 
 def numbers(folder, count):

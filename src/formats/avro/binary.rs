@@ -11,11 +11,18 @@ use crate::{
     model::{ColumnBuilder, ColumnType, Field, LogicalType, Scalar},
 };
 
+/// Bytes of the budget that a value costs beside those of its text: one that takes no byte on the wire takes room too.
+const VALUE_BYTES: usize = 8;
+/// Values, and parts of them, that may be passed over in one body.
+const MOST_SKIPPED: usize = 4 * MOST_VALUES;
+
 /// What is left of a body.
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     /// Elements of arrays and maps that may still come. One that takes no byte could come without end.
     elements: usize,
+    /// Values that may still be passed over; these too may take no byte.
+    skipped: usize,
     budget: Budget,
 }
 
@@ -36,12 +43,12 @@ fn cut_off() -> Failure {
 impl<'a> Cursor<'a> {
     /// Over a whole body.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, elements: MOST_VALUES, budget: Budget::new() }
+        Self { bytes, elements: MOST_VALUES, skipped: MOST_SKIPPED, budget: Budget::new() }
     }
 
     /// Goes on with other bytes of the same body.
     pub(super) fn over<'b>(self, bytes: &'b [u8]) -> Cursor<'b> {
-        Cursor { bytes, elements: self.elements, budget: self.budget }
+        Cursor { bytes, elements: self.elements, skipped: self.skipped, budget: self.budget }
     }
 
     /// Bytes left.
@@ -146,6 +153,9 @@ pub(super) fn read<'a>(
     column: &mut ColumnBuilder,
     from: &mut Cursor<'a>,
 ) -> Result<(), Failure> {
+    if !matches!(plan, Plan::Union(_)) {
+        from.budget.take(VALUE_BYTES)?;
+    }
     match plan {
         Plan::Union(branches) => {
             let plan = from.branch(branches)?;
@@ -213,7 +223,8 @@ pub(super) fn record_into<'a>(
         done.map_err(|failure| (field.name.clone(), failure))?;
     }
     for index in &record.absent {
-        if let Some((_, column)) = columns.get_mut(*index) {
+        if let Some((of, column)) = columns.get_mut(*index) {
+            from.budget.take(VALUE_BYTES).map_err(|why| (of.name.clone(), why.into()))?;
             column.append_null();
         }
     }
@@ -225,6 +236,9 @@ fn skip(nodes: &Nodes, index: usize, from: &mut Cursor<'_>, level: usize) -> Res
     if level > MOST_LEVELS {
         return Err(Failure::new(format!("values are nested more than {MOST_LEVELS} levels deep")));
     }
+    from.skipped = from.skipped.checked_sub(1).ok_or_else(|| {
+        Failure::new(format!("the body holds more than {MOST_SKIPPED} values that no column is filled with"))
+    })?;
     match &nodes.get(index).kind {
         Kind::Null => {}
         Kind::Boolean => drop(from.take(1)?),

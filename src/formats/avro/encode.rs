@@ -340,9 +340,16 @@ impl FileEncoder {
 
 impl formats::FileEncoder for FileEncoder {
     fn rows(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Result<Vec<RowReject>, String> {
-        let blocks = self.open.get_or_insert_with(|| Blocks::begin(&self.schema, self.codec, out));
-        let (mut bytes, mut count) = (std::mem::take(&mut blocks.bytes), 0);
+        let (mut bytes, mut count) = (Vec::new(), 0);
+        if let Some(blocks) = &mut self.open {
+            bytes = std::mem::take(&mut blocks.bytes);
+        }
         let rejects = self.values.rows(rows, &mut bytes, |_, _| count += 1);
+        if self.open.is_none() && count == 0 {
+            // A file begins with its first row.
+            return Ok(rejects);
+        }
+        let blocks = self.open.get_or_insert_with(|| Blocks::begin(&self.schema, self.codec, out));
         blocks.bytes = bytes;
         (0..count).for_each(|_| blocks.added());
         if blocks.bytes.len() >= BLOCK_BYTES {

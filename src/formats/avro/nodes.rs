@@ -1,6 +1,9 @@
 //! A schema of Avro as its JSON has it: what a writer wrote.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use serde_json::{Map, Value};
 
@@ -8,6 +11,8 @@ use crate::formats::columnar::MOST_LEVELS;
 
 /// Types in one schema.
 const MOST_NODES: usize = 10_000;
+/// Bytes of a name with its namespace, which types may have from those around them.
+const LONGEST_NAME: usize = 1024;
 
 /// A schema: its types, each known by its place; the first is the outermost. Named types may hold themselves.
 #[derive(Debug, Default)]
@@ -40,7 +45,7 @@ pub(super) enum Kind {
     Bytes,
     String,
     Fixed(usize),
-    Enum(Vec<String>),
+    Enum(Arc<[String]>),
     Array(usize),
     Map(usize),
     Union(Vec<usize>),
@@ -96,6 +101,10 @@ impl Nodes {
                     }
                     indices.push(self.add(branch, namespace, level + 1)?);
                 }
+                let mut seen = HashSet::new();
+                if let Some(twice) = indices.iter().find(|branch| !seen.insert(**branch)) {
+                    return Err(format!("the schema has a union with {} twice", self.get(*twice).name));
+                }
                 self.set(index, Kind::Union(indices));
                 Ok(index)
             }
@@ -149,6 +158,9 @@ impl Nodes {
                 let name = part("name")?.as_str().ok_or("the schema has a name that is no text")?;
                 let namespace = object.get("namespace").and_then(Value::as_str).unwrap_or(namespace);
                 let full = full_name(name, namespace);
+                if full.len() > LONGEST_NAME {
+                    return Err(format!("the schema has a name of more than {LONGEST_NAME} bytes"));
+                }
                 let namespace = full.rsplit_once('.').map_or("", |(namespace, _)| namespace).to_owned();
                 let index = self.push(Node { name: full.clone(), ..Node::default() })?;
                 self.names.insert(full, index);
@@ -197,8 +209,8 @@ impl Nodes {
         let name = object.get("logicalType").and_then(Value::as_str);
         node.logical = match (name, &node.kind) {
             (Some("decimal"), Kind::Bytes | Kind::Fixed(_)) => {
-                let scale = object.get("scale").and_then(Value::as_u64).unwrap_or(0);
-                i32::try_from(scale).ok().map(Logical::Decimal)
+                let scale = object.get("scale").map_or(Some(0), Value::as_u64);
+                scale.and_then(|scale| i32::try_from(scale).ok()).map(Logical::Decimal)
             }
             (Some("date"), Kind::Int) => Some(Logical::Date),
             (Some("time-millis"), Kind::Int) => Some(Logical::Time(1000)),

@@ -1,10 +1,16 @@
 //! How what was written becomes values of columns: a writer's schema against those of the table, by name.
 
+use std::{cell::Cell, sync::Arc};
+
 use super::nodes::{Kind, Logical, Nodes};
 use crate::{
-    formats::columnar::{Failure, Target, lacking},
+    formats::columnar::{Failure, MOST_BYTES, Target, lacking},
     model::{ColumnType, Field, LogicalType as T, nearest},
 };
+
+/// What a part of a plan takes in memory beside its name.
+const PART_BYTES: usize = 128;
+const TOO_LARGE: &str = "the schema of the file refers to its own types so often that it is too large";
 
 /// How one type is read.
 #[derive(Debug)]
@@ -54,7 +60,7 @@ pub(super) enum Wire {
     Bytes,
     String,
     Fixed(usize),
-    Enum(Vec<String>),
+    Enum(Arc<[String]>),
 }
 
 /// What a value becomes.
@@ -84,68 +90,92 @@ pub(super) fn rows(nodes: &Nodes, target: &Target) -> Result<Record, String> {
         return Err("the schema of the file is no record".into());
     };
     let fields: Vec<&Field> = target.fields().collect();
-    record(nodes, written, &fields).map_err(|(name, failure)| failure.of_column(&name))
+    let planner = Planner { nodes, room: Cell::new(MOST_BYTES) };
+    let plan = planner.record(written, &fields);
+    // In a branch of a union it would be an error only where the branch is met.
+    if planner.room.get() == 0 {
+        return Err(TOO_LARGE.into());
+    }
+    plan.map_err(|(name, failure)| failure.of_column(&name))
 }
 
-fn record(nodes: &Nodes, written: &[(String, usize)], fields: &[&Field]) -> Result<Record, (String, Failure)> {
-    let mut plan = Record::default();
-    for (name, node) in written {
-        let wanted = fields.iter().enumerate().find(|(_, field)| field.name == *name);
-        let to = match wanted {
-            None => None,
-            Some((index, field)) => {
-                Some((index, value(nodes, *node, &field.ty).map_err(|failure| (name.clone(), failure))?))
-            }
-        };
-        plan.fields.push(WrittenField { name: name.clone(), node: *node, to });
-    }
-    for (index, field) in fields.iter().enumerate() {
-        if written.iter().any(|(name, _)| *name == field.name) {
-            continue;
-        }
-        if !field.ty.nullable {
-            let meant = nearest(&field.name, written.iter().map(|(name, _)| name.as_str()));
-            return Err((field.name.clone(), lacking(meant)));
-        }
-        plan.absent.push(index);
-    }
-    Ok(plan)
+/// Makes the plan of a file. A type stands in it as often as others refer to it, which may be many times for each level.
+struct Planner<'a> {
+    nodes: &'a Nodes,
+    /// Bytes that the plan may still take; once they are too few, 0.
+    room: Cell<usize>,
 }
 
-fn value(nodes: &Nodes, index: usize, ty: &ColumnType) -> Result<Plan, Failure> {
-    let node = nodes.get(index);
-    let mismatch = || Failure::new(format!("the file has {} here, which is no {}", node.name, ty.logical));
-    Ok(match (&node.kind, &ty.logical) {
-        (Kind::Null, _) => Plan::Null,
-        (Kind::Union(branches), _) => {
-            let branch = |index: &usize| {
-                let plan = value(nodes, *index, ty).map_err(|failure| failure.of_branch());
-                (nodes.get(*index).name.clone(), plan)
+impl Planner<'_> {
+    fn part(&self, name: &str) -> Result<(), Failure> {
+        let left = self.room.get().checked_sub(PART_BYTES + name.len()).filter(|left| *left > 0);
+        self.room.set(left.unwrap_or(0));
+        left.map(|_| ()).ok_or_else(|| Failure::new(TOO_LARGE))
+    }
+
+    fn record(&self, written: &[(String, usize)], fields: &[&Field]) -> Result<Record, (String, Failure)> {
+        let mut plan = Record::default();
+        for (name, node) in written {
+            self.part(name).map_err(|failure| (name.clone(), failure))?;
+            let wanted = fields.iter().enumerate().find(|(_, field)| field.name == *name);
+            let to = match wanted {
+                None => None,
+                Some((index, field)) => {
+                    Some((index, self.value(*node, &field.ty).map_err(|failure| (name.clone(), failure))?))
+                }
             };
-            let plans: Vec<_> = branches.iter().map(branch).collect();
-            let fits = |plan: &Result<Plan, String>| plan.as_ref().is_ok_and(|plan| !matches!(plan, Plan::Null));
-            let only_nulls = plans.iter().all(|(_, plan)| matches!(plan, Ok(Plan::Null)));
-            if !only_nulls && !plans.iter().any(|(_, plan)| fits(plan)) {
-                let names: Vec<_> = plans.iter().map(|(name, _)| name.as_str()).collect();
-                let message = format!("the file has a union of {} here, which is no {}", names.join(", "), ty.logical);
-                return Err(Failure::new(message));
+            plan.fields.push(WrittenField { name: name.clone(), node: *node, to });
+        }
+        for (index, field) in fields.iter().enumerate() {
+            if written.iter().any(|(name, _)| *name == field.name) {
+                continue;
             }
-            Plan::Union(plans)
+            if !field.ty.nullable {
+                let meant = nearest(&field.name, written.iter().map(|(name, _)| name.as_str()));
+                return Err((field.name.clone(), lacking(meant)));
+            }
+            plan.absent.push(index);
         }
-        (Kind::Array(items), T::Array(element)) => Plan::Array(Box::new(value(nodes, *items, element)?)),
-        (Kind::Map(values), T::Map(key, of)) if matches!(key.logical, T::Char(_) | T::VarChar(_)) => {
-            Plan::Map(Box::new(value(nodes, *values, of)?))
-        }
-        (Kind::Record(written), T::Row(fields)) => {
-            let fields: Vec<&Field> = fields.iter().collect();
-            Plan::Record(record(nodes, written, &fields).map_err(|(name, failure)| failure.in_field(&name))?)
-        }
-        (kind, logical) => {
-            let wire = wire(kind).ok_or_else(mismatch)?;
-            let convert = convert(&wire, node.logical, logical).ok_or_else(mismatch)?;
-            Plan::Scalar(wire, convert)
-        }
-    })
+        Ok(plan)
+    }
+
+    fn value(&self, index: usize, ty: &ColumnType) -> Result<Plan, Failure> {
+        let node = self.nodes.get(index);
+        self.part(&node.name)?;
+        let mismatch = || Failure::new(format!("the file has {} here, which is no {}", node.name, ty.logical));
+        Ok(match (&node.kind, &ty.logical) {
+            (Kind::Null, _) => Plan::Null,
+            (Kind::Union(branches), _) => {
+                let branch = |index: &usize| {
+                    let plan = self.value(*index, ty).map_err(|failure| failure.of_branch());
+                    (self.nodes.get(*index).name.clone(), plan)
+                };
+                let plans: Vec<_> = branches.iter().map(branch).collect();
+                let fits = |plan: &Result<Plan, String>| plan.as_ref().is_ok_and(|plan| !matches!(plan, Plan::Null));
+                let only_nulls = plans.iter().all(|(_, plan)| matches!(plan, Ok(Plan::Null)));
+                if !only_nulls && !plans.iter().any(|(_, plan)| fits(plan)) {
+                    let names: Vec<_> = plans.iter().map(|(name, _)| name.as_str()).collect();
+                    let message =
+                        format!("the file has a union of {} here, which is no {}", names.join(", "), ty.logical);
+                    return Err(Failure::new(message));
+                }
+                Plan::Union(plans)
+            }
+            (Kind::Array(items), T::Array(element)) => Plan::Array(Box::new(self.value(*items, element)?)),
+            (Kind::Map(values), T::Map(key, of)) if matches!(key.logical, T::Char(_) | T::VarChar(_)) => {
+                Plan::Map(Box::new(self.value(*values, of)?))
+            }
+            (Kind::Record(written), T::Row(fields)) => {
+                let fields: Vec<&Field> = fields.iter().collect();
+                Plan::Record(self.record(written, &fields).map_err(|(name, failure)| failure.in_field(&name))?)
+            }
+            (kind, logical) => {
+                let wire = wire(kind).ok_or_else(mismatch)?;
+                let convert = convert(&wire, node.logical, logical).ok_or_else(mismatch)?;
+                Plan::Scalar(wire, convert)
+            }
+        })
+    }
 }
 
 fn wire(kind: &Kind) -> Option<Wire> {
@@ -158,7 +188,7 @@ fn wire(kind: &Kind) -> Option<Wire> {
         Kind::Bytes => Wire::Bytes,
         Kind::String => Wire::String,
         Kind::Fixed(size) => Wire::Fixed(*size),
-        Kind::Enum(symbols) => Wire::Enum(symbols.clone()),
+        Kind::Enum(symbols) => Wire::Enum(Arc::clone(symbols)),
         Kind::Null | Kind::Array(_) | Kind::Map(_) | Kind::Union(_) | Kind::Record(_) => return None,
     })
 }

@@ -245,3 +245,68 @@ fn columns_rows_and_bodies_are_what_flink_makes_of_them() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(seen > 40, "{seen}");
 }
+
+#[test]
+fn values_of_no_byte_cost_what_they_take_in_memory_or_time() {
+    let told = |columns: &[&str], fields: &str, records: i64, block: &[u8]| {
+        let body = container(&record(fields), "null", &[(records, block)]);
+        decode("avro", &schema(columns), &Options::default(), &body).map(|(decoded, _)| decoded.rows)
+    };
+    let large = Err("the body holds more than 64 MiB once it is decoded".to_owned());
+    let end = |result: Result<u32, String>| result.map_err(|why| why.rsplit(": ").next().unwrap_or("").to_owned());
+    let null = r#"{"name":"n","type":"null"}"#;
+    // Three columns of eight bytes: 96 MiB of four million rows.
+    assert_eq!(end(told(&["n INT", "a INT", "b INT"], null, 4 << 20, &[])), large);
+    let nulls: Vec<_> = ["n", "a", "b"].iter().map(|name| null.replace("\"n\"", &format!("\"{name}\""))).collect();
+    assert_eq!(end(told(&["n INT", "a INT", "b INT"], &nulls.join(","), 4 << 20, &[])), large);
+    assert_eq!(told(&["n INT", "a INT", "b INT"], null, 1000, &[]), Ok(1000));
+    // Twenty fields that nobody wants: more than 16 million of two million rows.
+    let many: Vec<_> = (0..20).map(|at| format!(r#"{{"name":"s{at}","type":"null"}}"#)).collect();
+    let skipped = told(&["n INT"], &many.join(","), 2 << 20, &[]).unwrap_err();
+    assert!(skipped.ends_with("more than 16777216 values that no column is filled with"), "{skipped}");
+}
+
+#[test]
+fn a_schema_that_multiplies_its_types_is_refused() {
+    let told = |columns: &[&str], fields: &str| {
+        let body = container(&record(fields), "null", &[(0, &[])]);
+        decode("avro", &schema(columns), &Options::default(), &body).map(|(decoded, _)| decoded.rows)
+    };
+    let twice = told(&["u ROW<u INT>"], r#"{"name":"u","type":["null","r","r"]}"#);
+    assert_eq!(twice, Err("the schema has a union with r twice".into()));
+    // Each array is a type of its own, and all are of the same record: 40 to the power of 5.
+    let arrays = vec![r#"{"type":"array","items":"r"}"#; 40].join(",");
+    let fields = format!(r#"{{"name":"u","type":["null",{arrays}]}}"#);
+    let mut column = "ARRAY<ROW<u INT>>".to_owned();
+    for _ in 0..5 {
+        column = format!("ARRAY<ROW<u {column}>>");
+    }
+    let told = told(&[&format!("u {column}")], &fields);
+    assert_eq!(told, Err("the schema of the file refers to its own types so often that it is too large".into()));
+}
+
+#[test]
+fn a_decimal_whose_scale_is_no_number_means_no_decimal() {
+    for (scale, read) in [("", true), (r#","scale":1"#, true), (r#","scale":-1"#, false), (r#","scale":"1""#, false)] {
+        let fields =
+            format!(r#"{{"name":"d","type":{{"type":"bytes","logicalType":"decimal","precision":5{scale}}}}}"#);
+        let body = container(&record(&fields), "null", &[(1, &[2, 5])]);
+        let decoded = decode("avro", &schema(&["d DECIMAL(9, 3)"]), &Options::default(), &body);
+        assert_eq!(decoded.is_ok(), read, "{scale}");
+    }
+}
+
+#[test]
+fn a_file_of_which_no_row_was_kept_is_not_begun() {
+    let schema = schema(&["a INT"]);
+    let rows = crate::model::RowsBuilder::new(&schema).finish().unwrap();
+    for format in ["avro", "parquet"] {
+        let formats::Writer::Files(mut encoder) = formats::writer(format, &schema, &Options::default()).unwrap() else {
+            panic!("lines")
+        };
+        let mut out = Vec::new();
+        encoder.rows(&rows, &mut out).unwrap();
+        encoder.finish(&mut out).unwrap();
+        assert!(out.is_empty(), "{format}");
+    }
+}

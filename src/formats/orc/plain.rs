@@ -16,6 +16,8 @@ use crate::formats::columnar::{Budget, MOST_BYTES, MOST_LEVELS, MOST_VALUES, too
 
 const MAGIC: &[u8] = b"ORC";
 const MOST_COLUMNS: usize = 10_000;
+/// What a value takes in memory, if not more.
+const VALUE_BYTES: usize = 8;
 const BROKEN: &str = "the file is broken: its parts are not where it says";
 
 /// The file, and what is known of it.
@@ -26,7 +28,7 @@ pub(super) struct Plain {
     pub(super) names: Vec<String>,
     /// Its rows.
     pub(super) rows: usize,
-    /// Bytes that no value exceeds.
+    /// Bytes that the texts of one row do not exceed, those in lists and maps left out.
     pub(super) largest: usize,
 }
 
@@ -40,7 +42,7 @@ pub(super) fn plain(body: &[u8], wanted: &[&str]) -> Result<Plain, String> {
     let tail = PostScript::decode(tail).map_err(|_| "the end of the file is cut off or broken")?;
     let size = tail.footer_length.and_then(|length| usize::try_from(length).ok()).ok_or(BROKEN)?;
     let (_, footer) = last(rest, size)?;
-    let mut parts = Parts { codec: Codec::of(&tail)?, budget: Budget::new(), largest: 1 };
+    let mut parts = Parts { codec: Codec::of(&tail)?, budget: Budget::new(), room: Budget::new(), largest: 1 };
     let footer = Footer::decode(&*parts.inflate(footer)?).map_err(|_| "the footer is broken")?;
     if footer.encryption.is_some() {
         return Err("the file is encrypted, which is not supported".into());
@@ -52,6 +54,8 @@ pub(super) fn plain(body: &[u8], wanted: &[&str]) -> Result<Plain, String> {
         rows = rows.checked_add(here).filter(|rows| *rows <= MOST_VALUES).ok_or_else(too_many)?;
         stripes.push(parts.stripe(body, stripe, &footer, &kept, &mut file)?);
     }
+    let texts = footer.types.iter().zip(&kept).filter(|(ty, kept)| **kept && is_text(ty.kind())).count();
+    let largest = parts.largest.saturating_mul(texts);
     let names = footer.types.first().map(|root| root.field_names.clone()).unwrap_or_default();
     let footer = Footer { stripes, statistics: Vec::new(), metadata: Vec::new(), ..footer };
     let footer = footer.encode_to_vec();
@@ -66,7 +70,7 @@ pub(super) fn plain(body: &[u8], wanted: &[&str]) -> Result<Plain, String> {
     let tail = tail.encode_to_vec();
     file.extend_from_slice(&tail);
     file.push(u8::try_from(tail.len()).map_err(|_| BROKEN)?);
-    Ok(Plain { file: file.into(), names, rows, largest: parts.largest })
+    Ok(Plain { file: file.into(), names, rows, largest })
 }
 
 fn last(bytes: &[u8], length: usize) -> Result<(&[u8], &[u8]), String> {
@@ -171,6 +175,8 @@ impl Codec {
 struct Parts {
     codec: Codec,
     budget: Budget,
+    /// For values below lists and maps: all those of a row are in memory at once, however few bytes stand for them.
+    room: Budget,
     largest: usize,
 }
 
@@ -218,6 +224,7 @@ impl Parts {
             return Err(too_many());
         }
         let (start, mut at, mut streams) = (out.len(), stripe.offset(), Vec::new());
+        let mut told = vec![Lengths::default(); file.types.len()];
         for stream in &footer.streams {
             let bytes = part(at, stream.length()).ok_or(BROKEN)?;
             at = at.checked_add(stream.length()).ok_or(BROKEN)?;
@@ -236,7 +243,10 @@ impl Parts {
             if stream.kind() == StreamKind::Length {
                 let encoding = footer.columns.get(column).ok_or(BROKEN)?.kind();
                 let kind = file.types.get(column).ok_or(BROKEN)?.kind();
-                self.lengths(&plain, encoding, kind)?;
+                let lengths = self.lengths(&plain, encoding, kind)?;
+                if let Some(told) = told.get_mut(column) {
+                    *told = lengths;
+                }
             }
             let kind = file.types.get(column).map(proto::Type::kind);
             if stream.kind() == StreamKind::Secondary
@@ -248,6 +258,7 @@ impl Parts {
             out.extend_from_slice(&plain);
             streams.push(proto::Stream { length: Some(plain.len() as u64), ..*stream });
         }
+        self.elements(&file.types, kept, &told, &footer.columns)?;
         let data_length = (out.len() - start) as u64;
         let footer = StripeFooter { streams, ..footer }.encode_to_vec();
         out.extend_from_slice(&footer);
@@ -260,8 +271,42 @@ impl Parts {
         })
     }
 
+    /// Takes room for the values below lists and maps of a stripe.
+    fn elements(
+        &mut self,
+        types: &[proto::Type],
+        kept: &[bool],
+        told: &[Lengths],
+        encodings: &[proto::ColumnEncoding],
+    ) -> Result<(), String> {
+        // How many there are of each column below a list or map; each type stands after the one that it is in.
+        let mut below = vec![None; types.len()];
+        for (index, ty) in types.iter().enumerate().filter(|(index, _)| kept.get(*index) == Some(&true)) {
+            let lengths = told.get(index).copied().unwrap_or_default();
+            let here = below.get(index).copied().flatten();
+            if let Some(count) = here {
+                let dictionary = encodings.get(index).is_some_and(|encoding| is_dictionary(encoding.kind()));
+                let each = if dictionary && is_text(ty.kind()) { lengths.longest } else { 0 };
+                self.room.take(each.saturating_add(VALUE_BYTES).saturating_mul(count))?;
+            }
+            let inner =
+                if matches!(ty.kind(), r#type::Kind::List | r#type::Kind::Map) { Some(lengths.sum) } else { here };
+            for child in &ty.subtypes {
+                if let Some(below) = below.get_mut(*child as usize) {
+                    *below = inner;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Whether as many bytes or elements may be as the lengths say.
-    fn lengths(&mut self, plain: &[u8], encoding: column_encoding::Kind, kind: r#type::Kind) -> Result<(), String> {
+    fn lengths(
+        &mut self,
+        plain: &[u8],
+        encoding: column_encoding::Kind,
+        kind: r#type::Kind,
+    ) -> Result<Lengths, String> {
         let elements = matches!(kind, r#type::Kind::List | r#type::Kind::Map);
         let most = if elements { MOST_VALUES } else { MOST_BYTES };
         let (mut sum, mut longest, mut count) = (0_usize, 0, 0_usize);
@@ -278,11 +323,27 @@ impl Parts {
             self.largest = self.largest.max(longest);
         }
         match read {
-            Some(()) => Ok(()),
+            Some(()) => Ok(Lengths { sum, longest }),
             None if too_much => Err(if elements { too_many() } else { too_large() }),
             None => Err("the lengths of a column are cut off or broken".into()),
         }
     }
+}
+
+/// What a LENGTH stream says.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lengths {
+    sum: usize,
+    longest: usize,
+}
+
+fn is_text(kind: r#type::Kind) -> bool {
+    use r#type::Kind;
+    matches!(kind, Kind::String | Kind::Varchar | Kind::Char | Kind::Binary)
+}
+
+fn is_dictionary(encoding: column_encoding::Kind) -> bool {
+    matches!(encoding, column_encoding::Kind::Dictionary | column_encoding::Kind::DictionaryV2)
 }
 
 fn is_version_2(encoding: column_encoding::Kind) -> bool {
@@ -312,5 +373,42 @@ fn nanoseconds(plain: &[u8], encoding: column_encoding::Kind) -> Result<(), Stri
         }
         None if count > MOST_VALUES => Err(too_many()),
         None => Err("the timestamps of a column are cut off or broken".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(kind: column_encoding::Kind) -> proto::ColumnEncoding {
+        proto::ColumnEncoding { kind: Some(kind.into()), ..proto::ColumnEncoding::default() }
+    }
+
+    #[test]
+    fn texts_of_a_dictionary_in_lists_are_as_large_as_they_could_be_and_all_values_take_room() {
+        let typed = |kind: r#type::Kind, subtypes: &[u32]| proto::Type {
+            kind: Some(kind.into()),
+            subtypes: subtypes.to_vec(),
+            ..proto::Type::default()
+        };
+        // ROW<l ARRAY<STRING>, s STRING>
+        let types = [
+            typed(r#type::Kind::Struct, &[1, 3]),
+            typed(r#type::Kind::List, &[2]),
+            typed(r#type::Kind::String, &[]),
+            typed(r#type::Kind::String, &[]),
+        ];
+        let taken = |kind, count, longest| {
+            let mut parts = Parts { codec: Codec::None, budget: Budget::new(), room: Budget::new(), largest: 1 };
+            let list = Lengths { sum: count, longest: count };
+            let text = Lengths { sum: longest, longest };
+            let told = [Lengths::default(), list, text, Lengths { sum: MOST_BYTES, longest: MOST_BYTES }];
+            let encodings = [column_encoding::Kind::Direct, column_encoding::Kind::DirectV2, kind, kind].map(encoded);
+            parts.elements(&types, &[true; 4], &told, &encodings)?;
+            Ok(MOST_BYTES - parts.room.left())
+        };
+        assert_eq!(taken(column_encoding::Kind::DirectV2, 1000, 100_000), Ok(8000));
+        assert_eq!(taken(column_encoding::Kind::DictionaryV2, 1000, 100), Ok(108_000));
+        assert_eq!(taken(column_encoding::Kind::DictionaryV2, 1000, 100_000), Err(too_large()));
     }
 }

@@ -52,10 +52,11 @@ impl Decoder {
         if count > MOST_VALUES {
             return Err(too_many());
         }
-        let mut budget = Budget::new();
+        let (mut budget, mut room) = (Budget::new(), Budget::new());
         let descriptor = metadata.file_metadata().schema_descr_ptr();
         self.target.check_names(descriptor.root_schema().get_fields().iter().map(|root| root.name()))?;
         let mask = self.mask(&descriptor);
+        let (fields, int96) = self.fields(&descriptor)?;
         let body = Bytes::copy_from_slice(body);
         let shared = Arc::new(body.clone());
         let mut largest = 0;
@@ -64,16 +65,19 @@ impl Decoder {
                 if leaf >= descriptor.num_columns() {
                     return Err("the footer is broken: more columns than the schema has".into());
                 }
-                let pages = look::pages(&body, column, &mut budget)?;
+                let pages = look::pages(&body, column, &mut budget, &mut room)?;
                 largest = largest.max(pages.largest);
                 if pages.delta {
                     pages::check_delta(&shared, group, leaf)?;
+                }
+                if let Some((_, logical)) = int96.iter().find(|(at, _)| *at == leaf) {
+                    pages::check_int96(&shared, group, leaf, logical)?;
                 }
             }
         }
         // Decompressed pages do not live as long as the rows.
         let mut budget = Budget::new();
-        let read = self.batches(body, metadata, &descriptor, mask, batch_rows(largest))?;
+        let read = batches(body, metadata, fields, mask, batch_rows(largest))?;
         let mut appended = 0;
         for batch in read {
             let batch = batch.map_err(|error| error.to_string())?;
@@ -96,64 +100,69 @@ impl Decoder {
         ProjectionMask::roots(descriptor, wanted.map(|(index, _)| index).collect::<Vec<_>>())
     }
 
-    fn batches(
-        &self,
-        body: Bytes,
-        metadata: ParquetMetaData,
-        descriptor: &SchemaDescriptor,
-        mask: ProjectionMask,
-        batch_rows: usize,
-    ) -> Result<ParquetRecordBatchReader, String> {
-        let told = |error: parquet::errors::ParquetError| error.to_string();
+    /// The columns as they are to be read, and those of INT96 among the leaves that become timestamps.
+    fn fields(&self, descriptor: &SchemaDescriptor) -> Result<(Fields, Vec<(usize, LogicalType)>), String> {
         // Without the schema that writers of Arrow put into files beside Parquet's own: it says how the values once
         // were held in memory, such as in dictionaries, and nothing of what they are.
-        let schema = parquet_to_arrow_schema(descriptor, None).map_err(told)?;
-        let mut leaf = 0;
-        let fields: Fields = schema
-            .fields()
-            .iter()
-            .map(|field| {
-                let logical = self.target.fields().find(|wanted| wanted.name == *field.name());
-                self::wanted(field, logical.map(|wanted| &wanted.ty.logical), descriptor, &mut leaf)
-            })
-            .collect();
-        let options =
-            ArrowReaderOptions::new().with_skip_arrow_metadata(true).with_schema(Arc::new(ArrowSchema::new(fields)));
-        let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), options).map_err(told)?;
-        ParquetRecordBatchReaderBuilder::new_with_metadata(body, metadata)
-            .with_projection(mask)
-            .with_batch_size(batch_rows)
-            .build()
-            .map_err(told)
+        let schema = parquet_to_arrow_schema(descriptor, None).map_err(|error| error.to_string())?;
+        let mut leaves = Leaves { descriptor, at: 0, int96: Vec::new() };
+        let field = |field: &FieldRef| {
+            let of = self.target.fields().find(|wanted| wanted.name == *field.name());
+            wanted(field, of.map(|of| &of.ty.logical), &mut leaves)
+        };
+        let fields = schema.fields().iter().map(field).collect::<Result<_, _>>()?;
+        Ok((fields, leaves.int96))
     }
+}
+
+fn batches(
+    body: Bytes,
+    metadata: ParquetMetaData,
+    fields: Fields,
+    mask: ProjectionMask,
+    batch_rows: usize,
+) -> Result<ParquetRecordBatchReader, String> {
+    let told = |error: parquet::errors::ParquetError| error.to_string();
+    let options =
+        ArrowReaderOptions::new().with_skip_arrow_metadata(true).with_schema(Arc::new(ArrowSchema::new(fields)));
+    let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), options).map_err(told)?;
+    ParquetRecordBatchReaderBuilder::new_with_metadata(body, metadata)
+        .with_projection(mask)
+        .with_batch_size(batch_rows)
+        .build()
+        .map_err(told)
+}
+
+/// The leaves of the schema, one after the other.
+struct Leaves<'a> {
+    descriptor: &'a SchemaDescriptor,
+    /// The next.
+    at: usize,
+    /// Those of INT96 that become timestamps, and of which type.
+    int96: Vec<(usize, LogicalType)>,
 }
 
 /// How a field is to be read. Texts and bytes as views into their pages: a value that stands a million times in a column
 /// stands once in its dictionary. INT96 in the unit of its column: in nanoseconds, which it is read in otherwise, only
 /// the years 1677 to 2262 would fit.
-fn wanted(
-    field: &FieldRef,
-    logical: Option<&LogicalType>,
-    descriptor: &SchemaDescriptor,
-    leaf: &mut usize,
-) -> FieldRef {
+fn wanted(field: &FieldRef, logical: Option<&LogicalType>, leaves: &mut Leaves<'_>) -> Result<FieldRef, String> {
     let data_type = match field.data_type() {
         DataType::List(item) => {
             let logical = match logical {
                 Some(LogicalType::Array(element)) => Some(&element.logical),
                 _ => None,
             };
-            DataType::List(wanted(item, logical, descriptor, leaf))
+            DataType::List(wanted(item, logical, leaves)?)
         }
         DataType::Map(entries, ordered) => {
-            let DataType::Struct(parts) = entries.data_type() else { return Arc::clone(field) };
+            let DataType::Struct(parts) = entries.data_type() else { return Ok(Arc::clone(field)) };
             let (key, value) = match logical {
                 Some(LogicalType::Map(key, value)) => (Some(&key.logical), Some(&value.logical)),
                 _ => (None, None),
             };
             let logicals = [key, value].into_iter().chain(std::iter::repeat(None));
-            let parts = parts.iter().zip(logicals).map(|(part, logical)| wanted(part, logical, descriptor, leaf));
-            let parts = DataType::Struct(parts.collect());
+            let parts = parts.iter().zip(logicals).map(|(part, logical)| wanted(part, logical, leaves));
+            let parts = DataType::Struct(parts.collect::<Result<_, _>>()?);
             DataType::Map(Arc::new(Field::clone(entries).with_data_type(parts)), *ordered)
         }
         DataType::Struct(parts) => {
@@ -161,24 +170,40 @@ fn wanted(
                 Some(LogicalType::Row(fields)) => fields.iter().find(|f| f.name == name).map(|f| &f.ty.logical),
                 _ => None,
             };
-            let parts = parts.iter().map(|part| wanted(part, find(part.name()), descriptor, leaf));
-            DataType::Struct(parts.collect())
+            let parts = parts.iter().map(|part| wanted(part, find(part.name()), leaves));
+            DataType::Struct(parts.collect::<Result<_, _>>()?)
         }
-        scalar => {
-            let int96 =
-                *leaf < descriptor.num_columns() && descriptor.column(*leaf).physical_type() == PhysicalType::INT96;
-            *leaf += 1;
-            match (scalar, logical.map(LogicalType::to_arrow)) {
-                (DataType::Utf8, _) => DataType::Utf8View,
-                (DataType::Binary, _) => DataType::BinaryView,
-                (_, Some(DataType::Timestamp(TimeUnit::Microsecond, _))) if int96 => {
-                    DataType::Timestamp(TimeUnit::Microsecond, None)
-                }
-                (other, _) => other.clone(),
+        scalar => leaf(field.name(), scalar, logical, leaves)?,
+    };
+    Ok(Arc::new(Field::clone(field).with_data_type(data_type)))
+}
+
+fn leaf(
+    name: &str,
+    found: &DataType,
+    logical: Option<&LogicalType>,
+    leaves: &mut Leaves<'_>,
+) -> Result<DataType, String> {
+    let (at, descriptor) = (leaves.at, leaves.descriptor);
+    leaves.at += 1;
+    let int96 = at < descriptor.num_columns() && descriptor.column(at).physical_type() == PhysicalType::INT96;
+    let timestamp = logical.filter(|of| matches!(of, LogicalType::Timestamp(_) | LogicalType::TimestampLtz(_)));
+    Ok(match (found, timestamp) {
+        (DataType::Utf8, _) => DataType::Utf8View,
+        (DataType::Binary, _) => DataType::BinaryView,
+        // Nanoseconds of ORC come as such decimals, but these are numbers.
+        (DataType::Decimal128(..), Some(logical)) => {
+            return Err(format!("column {name}: the file has {found} here, which is no {logical}"));
+        }
+        (other, Some(logical)) if int96 => {
+            leaves.int96.push((at, logical.clone()));
+            match logical.to_arrow() {
+                DataType::Timestamp(TimeUnit::Microsecond, _) => DataType::Timestamp(TimeUnit::Microsecond, None),
+                _ => other.clone(),
             }
         }
-    };
-    Arc::new(Field::clone(field).with_data_type(data_type))
+        (other, _) => other.clone(),
+    })
 }
 
 impl formats::Decoder for Decoder {

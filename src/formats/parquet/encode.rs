@@ -1,8 +1,13 @@
 use std::{mem, sync::Arc};
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch, RecordBatchOptions, UInt64Array,
+    cast::AsArray,
+    make_array,
+    types::{TimestampMicrosecondType, TimestampNanosecondType},
+};
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef, TimeUnit};
+use arrow_schema::{ArrowError, DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef, TimeUnit};
 use arrow_select::{concat::concat_batches, take::take_record_batch};
 use parquet::{
     arrow::{ArrowWriter, arrow_writer::ArrowWriterOptions},
@@ -21,6 +26,8 @@ use crate::{
 pub struct FileEncoder {
     schema: SchemaRef,
     properties: WriterProperties,
+    /// Units of the file's timestamps.
+    per_second: i64,
     open: Option<ArrowWriter<Vec<u8>>>,
 }
 
@@ -30,15 +37,15 @@ impl FileEncoder {
     /// # Errors
     /// What Parquet cannot do with the columns.
     pub fn new(schema: &Schema, options: &Options) -> Result<Self, String> {
-        let unit = match options.opt_text(&TIME_UNIT) {
-            Some("millis") => TimeUnit::Millisecond,
-            Some("nanos") => TimeUnit::Nanosecond,
-            _ => TimeUnit::Microsecond,
+        let (unit, per_second) = match options.opt_text(&TIME_UNIT) {
+            Some("millis") => (TimeUnit::Millisecond, 1000),
+            Some("nanos") => (TimeUnit::Nanosecond, 1_000_000_000),
+            _ => (TimeUnit::Microsecond, 1_000_000),
         };
         let schema = schema.to_arrow();
         let fields = schema.fields().iter().map(|field| written(field, unit));
         let schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
-        let this = Self { schema, properties: properties(options), open: None };
+        let this = Self { schema, properties: properties(options), per_second, open: None };
         this.begin().map(|_| ())?;
         Ok(this)
     }
@@ -75,13 +82,42 @@ impl FileEncoder {
             if array.data_type() == field.data_type() {
                 return Ok(Arc::clone(array));
             }
-            let cast = cast_with_options(array, field.data_type(), &strict);
+            let cast = floored(array, self.per_second)
+                .and_then(|floored| cast_with_options(&floored, field.data_type(), &strict));
             // The error would repeat the value.
             cast.map_err(|_| format!("column {}: a timestamp is out of range for {}", field.name(), TIME_UNIT.name))
         };
         let columns = rows.columns().iter().zip(self.schema.fields()).map(column).collect::<Result<_, _>>()?;
         let count = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &count).map_err(|error| error.to_string())
+    }
+}
+
+/// Timestamps without what is finer than the file's unit, cut off towards the past as everywhere here; the cast that
+/// follows would cut towards 1970.
+fn floored(array: &ArrayRef, per_second: i64) -> Result<ArrayRef, ArrowError> {
+    fn cut<T: ArrowPrimitiveType<Native = i64>>(array: &ArrayRef, step: i64) -> ArrayRef {
+        let cut = |value: i64| value.checked_sub(value.rem_euclid(step)).unwrap_or(value);
+        let values: PrimitiveArray<T> = array.as_primitive::<T>().unary(cut);
+        Arc::new(values.with_data_type(array.data_type().clone()))
+    }
+    match array.data_type() {
+        DataType::Timestamp(TimeUnit::Microsecond, _) if per_second < 1_000_000 => {
+            Ok(cut::<TimestampMicrosecondType>(array, 1_000_000 / per_second))
+        }
+        DataType::Timestamp(TimeUnit::Nanosecond, _) if per_second < 1_000_000_000 => {
+            Ok(cut::<TimestampNanosecondType>(array, 1_000_000_000 / per_second))
+        }
+        DataType::List(_) | DataType::Map(..) | DataType::Struct(_) => {
+            let data = array.to_data();
+            let children = data
+                .child_data()
+                .iter()
+                .map(|child| Ok(floored(&make_array(child.clone()), per_second)?.to_data()))
+                .collect::<Result<Vec<_>, ArrowError>>()?;
+            Ok(make_array(data.into_builder().child_data(children).build()?))
+        }
+        _ => Ok(Arc::clone(array)),
     }
 }
 
@@ -125,6 +161,10 @@ fn written(field: &ArrowField, unit: TimeUnit) -> ArrowField {
 impl formats::FileEncoder for FileEncoder {
     fn rows(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Result<Vec<RowReject>, String> {
         let (rows, rejects) = self.shaped(rows)?;
+        if rows.num_rows() == 0 {
+            // A file begins with its first row.
+            return Ok(rejects);
+        }
         let mut writer = match self.open.take() {
             Some(writer) => writer,
             None => self.begin()?,

@@ -6,12 +6,17 @@ use parquet::{
     file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader},
 };
 
-use super::thrift::{Struct, read_struct};
+use super::{
+    thrift::{Struct, read_struct},
+    unpack,
+};
 use crate::formats::columnar::{Budget, MOST_LEVELS, MOST_VALUES, too_many};
 
 const MAGIC: &[u8] = b"PAR1";
 /// Columns and groups of a schema.
 const MOST_NODES: usize = 10_000;
+/// What a value takes in memory, if not more.
+const VALUE_BYTES: usize = 8;
 const BROKEN_FOOTER: &str = "the footer is broken";
 
 /// Field numbers of `parquet.thrift`.
@@ -25,8 +30,11 @@ const PAGE_DATA_V2: i16 = 8;
 const HEADER_VALUES: i16 = 1;
 const DATA_ENCODING: i16 = 2;
 const DATA_V2_ENCODING: i16 = 4;
+/// Levels of definition and of repetition, which are never compressed.
+const DATA_V2_LEVELS: [i16; 2] = [5, 6];
+const DATA_V2_IS_COMPRESSED: i16 = 7;
 /// `DELTA_LENGTH_BYTE_ARRAY` and `DELTA_BYTE_ARRAY`
-const DELTA_ENCODINGS: [Option<i64>; 2] = [Some(6), Some(7)];
+const DELTA_ENCODINGS: [Option<i32>; 2] = [Some(6), Some(7)];
 
 /// The footer of a file.
 pub(super) fn footer(body: &[u8]) -> Result<ParquetMetaData, String> {
@@ -49,25 +57,33 @@ pub(super) fn footer(body: &[u8]) -> Result<ParquetMetaData, String> {
 
 /// The schema is a list in which each group says how many children follow it.
 fn schema(file: &Struct) -> Result<(), String> {
-    let elements = file.structs(FILE_SCHEMA).ok_or(BROKEN_FOOTER)?;
+    let elements = file.structs(FILE_SCHEMA).flatten().ok_or(BROKEN_FOOTER)?;
     if elements.len() > MOST_NODES {
         return Err(format!("the file has more than {MOST_NODES} columns"));
     }
-    let mut open: Vec<i64> = Vec::new();
-    for element in elements {
+    let mut open: Vec<usize> = Vec::new();
+    for (index, element) in elements.iter().enumerate() {
         while open.last() == Some(&0) {
             open.pop();
         }
-        if let Some(left) = open.last_mut() {
-            *left -= 1;
+        match open.last_mut() {
+            Some(left) => *left -= 1,
+            None if index > 0 => return Err(BROKEN_FOOTER.into()),
+            None => {}
         }
-        match element.int(SCHEMA_CHILDREN) {
-            Some(children) if children > 0 => open.push(children),
-            _ => {}
+        let children = element.int(SCHEMA_CHILDREN).ok_or(BROKEN_FOOTER)?.unwrap_or(0);
+        // The library makes room for as many.
+        let children = usize::try_from(children).ok().filter(|children| *children <= elements.len());
+        match children.ok_or(BROKEN_FOOTER)? {
+            0 => {}
+            children => open.push(children),
         }
         if open.len() > MOST_LEVELS {
             return Err(format!("columns are nested more than {MOST_LEVELS} levels deep"));
         }
+    }
+    if open.iter().any(|left| *left > 0) {
+        return Err(BROKEN_FOOTER.into());
     }
     Ok(())
 }
@@ -80,44 +96,73 @@ pub(super) struct Pages {
     pub(super) delta: bool,
 }
 
-/// Checks the headers of the pages of a column in a row group.
-pub(super) fn pages(body: &[u8], column: &ColumnChunkMetaData, budget: &mut Budget) -> Result<Pages, String> {
-    let broken = || format!("column {}: the pages are not where the footer says", column.column_path());
+/// Checks the headers of the pages of a column in a row group. `budget` is of bytes once decompressed, `room` of values in
+/// memory; both are of the whole body.
+pub(super) fn pages(
+    body: &[u8],
+    column: &ColumnChunkMetaData,
+    budget: &mut Budget,
+    room: &mut Budget,
+) -> Result<Pages, String> {
+    let broken = || format!("column {}: the pages are not where the footer says", column.column_path().string());
     let begin = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
     let begin = usize::try_from(begin).map_err(|_| broken())?;
     let length = usize::try_from(column.compressed_size()).map_err(|_| broken())?;
     let end = begin.checked_add(length).ok_or_else(broken)?;
     let mut chunk = body.get(begin..end).ok_or_else(broken)?;
     let (mut pages, mut values) = (Pages { largest: 0, delta: false }, 0_usize);
-    // What the library stops at too.
-    while !chunk.is_empty() && (values as i64) < column.num_values() {
+    // All of them: the library goes on behind the number of values that the footer says.
+    while !chunk.is_empty() {
         let (header, size) = read_struct(chunk).ok_or_else(broken)?;
-        let number = |field| header.int(field).and_then(|value| usize::try_from(value).ok());
+        let number = |field| header.int(field).flatten().and_then(|value| usize::try_from(value).ok());
         let (uncompressed, compressed) =
             (number(PAGE_UNCOMPRESSED).ok_or_else(broken)?, number(PAGE_COMPRESSED).ok_or_else(broken)?);
         budget.take(uncompressed)?;
         pages.largest = pages.largest.max(uncompressed);
         let kinds = [(PAGE_DATA, Some(DATA_ENCODING)), (PAGE_DATA_V2, Some(DATA_V2_ENCODING)), (PAGE_DICTIONARY, None)];
         for (field, encoding) in kinds {
-            let Some(kind) = header.structure(field) else { continue };
-            let held = kind.int(HEADER_VALUES).and_then(|value| usize::try_from(value).ok()).ok_or_else(broken)?;
+            let Some(kind) = header.structure(field).ok_or_else(broken)? else { continue };
+            let held = kind.int(HEADER_VALUES).flatten().and_then(|value| usize::try_from(value).ok());
+            let held = held.ok_or_else(broken)?;
             if held > MOST_VALUES {
                 return Err(too_many());
             }
             if let Some(encoding) = encoding {
                 values += held;
-                pages.delta |= DELTA_ENCODINGS.contains(&kind.int(encoding));
+                pages.delta |= DELTA_ENCODINGS.contains(&kind.int(encoding).ok_or_else(broken)?);
             }
         }
         if values > MOST_VALUES {
             return Err(too_many());
         }
-        chunk = chunk.get(size.saturating_add(compressed)..).ok_or_else(broken)?;
+        let (page, rest) = chunk.get(size..).and_then(|rest| rest.split_at_checked(compressed)).ok_or_else(broken)?;
+        let plain = plain_bytes(&header).ok_or_else(broken)?;
+        if let Some(plain) = plain {
+            let packed = page.get(plain..).ok_or_else(broken)?;
+            let claimed = uncompressed.checked_sub(plain).ok_or_else(broken)?;
+            unpack::check(column.compression(), packed, claimed)
+                .map_err(|why| format!("column {}: {why}", column.column_path().string()))?;
+        }
+        chunk = rest;
     }
+    room.take(values.saturating_mul(VALUE_BYTES))?;
     // Of values of a fixed size the library makes room for nulls too, of which a page has none.
     if column.column_type() == PhysicalType::FIXED_LEN_BYTE_ARRAY {
         let size = usize::try_from(column.column_descr().type_length()).map_err(|_| broken())?;
         budget.take(size.saturating_mul(values))?;
     }
     Ok(pages)
+}
+
+/// How many bytes of a page come before those that are compressed; `Some(None)` if none is. `None`: the header is broken.
+fn plain_bytes(header: &Struct) -> Option<Option<usize>> {
+    let Some(kind) = header.structure(PAGE_DATA_V2)? else { return Some(Some(0)) };
+    if kind.boolean(DATA_V2_IS_COMPRESSED)? == Some(false) {
+        return Some(None);
+    }
+    let mut plain = 0_usize;
+    for field in DATA_V2_LEVELS {
+        plain = plain.checked_add(usize::try_from(kind.int(field)??).ok()?)?;
+    }
+    Some(Some(plain))
 }

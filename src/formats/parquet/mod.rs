@@ -16,6 +16,8 @@ mod pages;
 mod tests;
 #[cfg(feature = "columnar")]
 mod thrift;
+#[cfg(feature = "columnar")]
+mod unpack;
 
 #[cfg(feature = "columnar")]
 pub use decode::Decoder;

@@ -6,11 +6,24 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parquet::{
     basic::Encoding,
-    column::page::{Page, PageReader},
+    column::{
+        page::{Page, PageReader},
+        reader::{get_column_reader, get_typed_column_reader},
+    },
+    data_type::{Int96, Int96Type},
     file::{metadata::RowGroupMetaData, serialized_reader::SerializedPageReader},
 };
 
-use crate::formats::columnar::MOST_BYTES;
+use crate::{
+    formats::columnar::{MOST_BYTES, too_many},
+    model::LogicalType,
+};
+
+/// The day of 1970 in INT96, which counts Julian days.
+const EPOCH_DAY: i128 = 2_440_588;
+const DAY_NS: i128 = 86_400_000_000_000;
+/// Records of INT96 looked at together.
+const INT96_BATCH: usize = 1024;
 
 /// Checks such pages of a column in a row group.
 pub(super) fn check_delta(body: &Arc<Bytes>, group: &RowGroupMetaData, column: usize) -> Result<(), String> {
@@ -24,6 +37,44 @@ pub(super) fn check_delta(body: &Arc<Bytes>, group: &RowGroupMetaData, column: u
         check(&page, levels)?;
     }
     Ok(())
+}
+
+/// Checks that timestamps of INT96 fit what the column holds: the library multiplies without looking.
+pub(super) fn check_int96(
+    body: &Arc<Bytes>,
+    group: &RowGroupMetaData,
+    column: usize,
+    logical: &LogicalType,
+) -> Result<(), String> {
+    let Some(chunk) = group.columns().get(column) else { return Ok(()) };
+    let told = |error: parquet::errors::ParquetError| error.to_string();
+    let rows = usize::try_from(group.num_rows()).map_err(|_| too_many())?;
+    let pages = SerializedPageReader::new(Arc::clone(body), chunk, rows, None).map_err(told)?;
+    let reader = get_column_reader(chunk.column_descr_ptr(), Box::new(pages));
+    let mut reader = get_typed_column_reader::<Int96Type>(reader);
+    let (mut definition, mut repetition, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    let in_nanoseconds = matches!(logical, LogicalType::Timestamp(7..) | LogicalType::TimestampLtz(7..));
+    loop {
+        let (records, ..) = reader
+            .read_records(INT96_BATCH, Some(&mut definition), Some(&mut repetition), &mut values)
+            .map_err(told)?;
+        if values.iter().any(|value| !fits(value, in_nanoseconds)) {
+            return Err(format!("column {}: a timestamp is out of range for {logical}", chunk.column_path().string()));
+        }
+        if records == 0 {
+            return Ok(());
+        }
+        (definition.clear(), repetition.clear(), values.clear());
+    }
+}
+
+fn fits(value: &Int96, in_nanoseconds: bool) -> bool {
+    let [low, high, day] = value.data() else { return false };
+    // As the library reads them: the day has a sign.
+    let of_day = i64::from(*high as i32) << 32 | i64::from(*low);
+    let nanoseconds = (i128::from(*day as i32) - EPOCH_DAY) * DAY_NS + i128::from(of_day);
+    let held = if in_nanoseconds { nanoseconds } else { nanoseconds.div_euclid(1000) };
+    i64::try_from(held).is_ok()
 }
 
 /// What stands before the values of a page.
@@ -108,4 +159,25 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timestamps_of_int96_fit_up_to_the_last_nanosecond() {
+        let at = |nanoseconds: i128| {
+            let day = nanoseconds.div_euclid(DAY_NS);
+            let of_day = nanoseconds.rem_euclid(DAY_NS) as u64;
+            let mut value = Int96::new();
+            value.set_data(of_day as u32, (of_day >> 32) as u32, (day + EPOCH_DAY) as i32 as u32);
+            value
+        };
+        let (first, last) = (i128::from(i64::MIN), i128::from(i64::MAX));
+        assert!(fits(&at(first), true) && fits(&at(last), true));
+        assert!(!fits(&at(first - 1), true) && !fits(&at(last + 1), true));
+        assert!(fits(&at(first - 1), false) && fits(&at(last * 1000), false));
+        assert!(!fits(&at((last + 1) * 1000), false));
+    }
 }

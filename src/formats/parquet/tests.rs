@@ -194,3 +194,130 @@ fn what_is_no_file_is_told_as_what_it_is() {
     assert!(told(b"PAR1\xff\xff\xff\x7fPAR1").contains("cut off"));
     assert!(told(b"PAR1xxxxxxxxPARE").contains("encrypted"));
 }
+
+#[test]
+fn what_is_finer_than_the_files_unit_is_cut_off_towards_the_past() {
+    let schema =
+        schema(&["t TIMESTAMP(6)", "n TIMESTAMP(9)", "r ROW<l ARRAY<TIMESTAMP(6)>, m MAP<STRING, TIMESTAMP(9)>>"]);
+    let mut rows = crate::model::RowsBuilder::new(&schema);
+    let mut json = formats::decoder("json", &schema, &options("json", &[])).unwrap();
+    let body = r#"{"t":"1969-12-31 23:59:59.998001","n":"1969-12-31 23:59:59.998000001",
+        "r":{"l":["1969-12-31 23:59:59.998001",null],"m":{"k":"1969-12-31 23:59:59.998000001"}}}"#;
+    json.decode(body.as_bytes(), &mut rows).unwrap();
+    let rows = rows.finish().unwrap();
+    for (unit, fraction, count) in [("millis", "998", 4), ("micros", "998001", 2)] {
+        let options = options("parquet", &[("parquet.timestamp.time.unit", unit)]);
+        let body = file("parquet", &schema, &options, std::slice::from_ref(&rows));
+        let read = decode("parquet", &schema, &options, &body).unwrap().1;
+        let shown = crate::formats::flink_cases::shown(&schema, &read).to_string();
+        assert_eq!(shown.matches(&format!("59.{fraction}\"")).count(), count, "{unit}: {shown}");
+        assert_eq!(shown.matches("59.998").count(), 4, "{unit}: {shown}");
+        let nanoseconds = read.column(1).to_data().buffers()[0].typed_data::<i64>()[0];
+        assert_eq!(nanoseconds, -2_000_000, "{unit}");
+    }
+}
+
+#[test]
+fn a_decimal_is_no_timestamp_whatever_its_scale() {
+    let written = schema(&["d DECIMAL(38, 9)", "l ARRAY<DECIMAL(38, 9)>"]);
+    let mut json = formats::decoder("json", &written, &options("json", &[])).unwrap();
+    let mut builder = crate::model::RowsBuilder::new(&written);
+    json.decode(br#"{"d":1,"l":[1]}"#, &mut builder).unwrap();
+    let body = file("parquet", &written, &Options::default(), &[builder.finish().unwrap()]);
+    let told = |column| decode("parquet", &schema(&[column]), &Options::default(), &body).unwrap_err();
+    assert_eq!(told("d TIMESTAMP(3)"), "column d: the file has Decimal128(38, 9) here, which is no TIMESTAMP(3)");
+    assert!(told("l ARRAY<TIMESTAMP_LTZ(3)>").ends_with("Decimal128(38, 9) here, which is no TIMESTAMP_LTZ(3)"));
+}
+
+#[test]
+fn a_page_or_a_schema_that_lies_is_refused_before_the_library_sees_it() {
+    let schema = schema(&["i INT", "l ARRAY<STRING>"]);
+    let footer = |body: &[u8], from: &[u8], to: &[u8]| look::footer(&with_footer(body, from, to)).err();
+    let plain = options("parquet", &[("parquet.compression", "UNCOMPRESSED")]);
+    let body = file("parquet", &schema, &plain, &[crate::formats::columnar::testing::rows_of_all_types(&schema)]);
+    // The root: field 4 is its name, field 5 that it has 2 children.
+    let root = b"arrow_schema\x15\x04\x00";
+    for children in [0x02, 0x06, 0x03, 0x7e] {
+        let mut lie = *root;
+        lie[13] = children;
+        assert_eq!(footer(&body, root, &lie).as_deref(), Some("the footer is broken"), "{children}");
+    }
+    // The number of its children as a list.
+    assert_eq!(footer(&body, root, b"arrow_schema\x19\x05\x00").as_deref(), Some("the footer is broken"));
+    for codec in ["GZIP", "BROTLI"] {
+        let options = options("parquet", &[("parquet.compression", codec), ("parquet.enable.dictionary", "false")]);
+        let body = file("parquet", &self::schema(&["i INT NOT NULL"]), &options, &[numbers(1000)]);
+        let page = look::footer(&body).unwrap().row_group(0).column(0).data_page_offset() as usize;
+        // The header of the one page: its type, and then its size, here said to be one byte less.
+        assert_eq!(body[page..page + 3], [0x15, 0, 0x15]);
+        let mut lie = body.clone();
+        lie[page + 3] -= 2;
+        let told = decode("parquet", &self::schema(&["i INT"]), &Options::default(), &lie).unwrap_err();
+        assert!(told.starts_with("column i: a page is of another size"), "{told}");
+    }
+}
+
+/// Rows with numbers that do not compress away.
+fn numbers(count: i32) -> arrow_array::RecordBatch {
+    let mut rows = crate::model::RowsBuilder::new(&schema(&["i INT NOT NULL"]));
+    for number in 0..count {
+        rows.column_mut(0).unwrap().append(crate::model::Scalar::Int32(number.wrapping_mul(77_777))).unwrap();
+    }
+    rows.finish().unwrap()
+}
+
+#[test]
+fn pages_behind_the_number_of_values_are_looked_at_and_room_is_of_all_of_them() {
+    let options =
+        options("parquet", &[("parquet.compression", "UNCOMPRESSED"), ("parquet.enable.dictionary", "false")]);
+    let body = file("parquet", &self::schema(&["i INT NOT NULL"]), &options, &[numbers(1000)]);
+    let metadata = look::footer(&body).unwrap();
+    let column = metadata.row_group(0).column(0);
+    let begin = column.data_page_offset() as usize;
+    let page = &body[begin..begin + column.compressed_size() as usize];
+    let twice = [&body[..begin], page, page].concat();
+    let longer = column.clone().into_builder().set_total_compressed_size(2 * page.len() as i64).build().unwrap();
+    let taken = |body: &[u8], column| {
+        let (mut budget, mut room) = (crate::formats::columnar::Budget::new(), crate::formats::columnar::Budget::new());
+        let before = room.left();
+        look::pages(body, column, &mut budget, &mut room).unwrap();
+        before - room.left()
+    };
+    assert_eq!((taken(&body, column), taken(&twice, &longer)), (8000, 16_000));
+}
+
+#[test]
+fn timestamps_of_int96_that_the_column_does_not_hold_are_refused() {
+    use parquet::{
+        data_type::{Int96, Int96Type},
+        file::{properties::WriterProperties, writer::SerializedFileWriter},
+        schema::parser::parse_message_type,
+    };
+    let body = |day: u32| {
+        let schema = parse_message_type("message m { optional int96 t; }").unwrap();
+        let properties = WriterProperties::builder().build();
+        let mut writer = SerializedFileWriter::new(Vec::new(), schema.into(), properties.into()).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let mut value = Int96::new();
+        value.set_data(1001, 0, day);
+        column.typed::<Int96Type>().write_batch(&[value], Some(&[1]), None).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+        writer.into_inner().unwrap()
+    };
+    let read = |day, column: &str| {
+        let schema = schema(&[column]);
+        let read = decode("parquet", &schema, &Options::default(), &body(day));
+        read.map(|(_, rows)| crate::formats::flink_cases::shown(&schema, &rows).to_string())
+    };
+    assert_eq!(read(2_440_588, "t TIMESTAMP(9)").unwrap(), r#"[["1970-01-01 00:00:00.000001001"]]"#);
+    assert_eq!(read(2_640_588, "t TIMESTAMP(6)").unwrap(), r#"[["2517-08-01 00:00:00.000001"]]"#);
+    let refused = |day, ty: &str| {
+        let told = read(day, &format!("t {ty}")).unwrap_err();
+        assert_eq!(told, format!("column t: a timestamp is out of range for {ty}"));
+    };
+    refused(2_640_588, "TIMESTAMP(9)");
+    refused(i32::MAX as u32, "TIMESTAMP(6)");
+    refused(i32::MIN as u32, "TIMESTAMP_LTZ(9)");
+}

@@ -11,6 +11,8 @@ const MOST_NODES: usize = 1 << 20;
 pub(super) enum Value {
     /// A number of any width.
     Int(i64),
+    /// True or false, where it is a field; elements of lists are nobody's question.
+    Boolean(bool),
     /// A list of structs.
     Structs(Vec<Struct>),
     /// A struct.
@@ -28,28 +30,51 @@ impl Struct {
         self.0.iter().find(|(number, _)| *number == field).map(|(_, value)| value)
     }
 
-    /// A field that is a number.
-    pub(super) fn int(&self, field: i16) -> Option<i64> {
-        match self.get(field)? {
-            Value::Int(value) => Some(*value),
-            _ => None,
+    /// A field that is a number of 32 bits. `Some(None)`: there is none; `None`: there is something else, of which the
+    /// library would make a number of its own.
+    pub(super) fn int(&self, field: i16) -> Option<Option<i32>> {
+        match self.get(field) {
+            None => Some(None),
+            Some(Value::Int(value)) => i32::try_from(*value).ok().map(Some),
+            Some(_) => None,
         }
     }
 
-    /// A field that is a struct.
-    pub(super) fn structure(&self, field: i16) -> Option<&Self> {
-        match self.get(field)? {
-            Value::Struct(value) => Some(value),
-            _ => None,
+    /// The same of a field that is true or false.
+    pub(super) fn boolean(&self, field: i16) -> Option<Option<bool>> {
+        match self.get(field) {
+            None => Some(None),
+            Some(Value::Boolean(value)) => Some(Some(*value)),
+            Some(_) => None,
         }
     }
 
-    /// A field that is a list of structs.
-    pub(super) fn structs(&self, field: i16) -> Option<&[Self]> {
-        match self.get(field)? {
-            Value::Structs(values) => Some(values),
-            _ => None,
+    /// The same of a field that is a struct.
+    pub(super) fn structure(&self, field: i16) -> Option<Option<&Self>> {
+        match self.get(field) {
+            None => Some(None),
+            Some(Value::Struct(value)) => Some(Some(value)),
+            Some(_) => None,
         }
+    }
+
+    /// The same of a field that is a list of structs.
+    pub(super) fn structs(&self, field: i16) -> Option<Option<&[Self]>> {
+        match self.get(field) {
+            None => Some(None),
+            Some(Value::Structs(values)) => Some(Some(values)),
+            Some(_) => None,
+        }
+    }
+
+    /// Whether a number stands before two fields. The library takes the last of them, and here it is the first.
+    fn repeats(&self) -> bool {
+        if self.0.is_sorted_by(|(first, _), (second, _)| first < second) {
+            return false;
+        }
+        let mut numbers: Vec<i16> = self.0.iter().map(|(number, _)| *number).collect();
+        numbers.sort_unstable();
+        numbers.windows(2).any(|pair| pair.first() == pair.last())
     }
 }
 
@@ -99,14 +124,18 @@ impl Reader<'_> {
         loop {
             let head = self.byte()?;
             if head == 0 {
-                return Some(Struct(fields));
+                let read = Struct(fields);
+                return (!read.repeats()).then_some(read);
             }
             number = match head >> 4 {
                 0 => i16::try_from(self.zigzag()?).ok()?,
                 step => number.checked_add(i16::from(step))?,
             };
             // Whether it is true stands in the type itself.
-            let value = if matches!(head & 0xf, 1 | 2) { Value::Other } else { self.value(head & 0xf, level + 1)? };
+            let value = match head & 0xf {
+                kind @ (1 | 2) => Value::Boolean(kind == 1),
+                kind => self.value(kind, level + 1)?,
+            };
             fields.push((number, value));
         }
     }
@@ -180,8 +209,21 @@ mod tests {
         let bytes = [0x15, 6, 0x19, 0x1c, 0x16, 1, 0, 0x08, 40, 2, b'a', b'b', 0x11, 0, 99];
         let (read, length) = read_struct(&bytes).unwrap();
         assert_eq!(length, bytes.len() - 1);
-        assert_eq!((read.int(1), read.int(2), read.int(20)), (Some(3), None, None));
-        assert_eq!(read.structs(2).unwrap()[0].int(1), Some(-1));
+        assert_eq!((read.int(1), read.int(3)), (Some(Some(3)), Some(None)));
+        assert_eq!(read.boolean(21), Some(Some(true)));
+        assert_eq!(read.structs(2).unwrap().unwrap()[0].int(1), Some(Some(-1)));
+    }
+
+    #[test]
+    fn a_field_that_stands_twice_or_is_of_another_kind_is_none() {
+        // 1: i32 3, then 1: i32 4 by its whole number.
+        assert_eq!(read_struct(&[0x15, 6, 0x05, 2, 8, 0]), None);
+        // 2: i32, 1: i32: in no order, which is allowed.
+        assert!(read_struct(&[0x25, 6, 0x05, 2, 8, 0]).is_some());
+        // 1: "ab", 2: i64 2^32
+        let (read, _) = read_struct(&[0x18, 2, b'a', b'b', 0x16, 0x80, 0x80, 0x80, 0x80, 0x20, 0]).unwrap();
+        assert_eq!((read.int(1), read.int(2)), (None, None));
+        assert!(read.structure(1).is_none() && read.structs(1).is_none() && read.boolean(1).is_none());
     }
 
     #[test]
