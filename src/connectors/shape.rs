@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, ListArray, MapArray, RecordBatch, StructArray,
+    Array, ArrayRef, Decimal128Array, ListArray, MapArray, RecordBatch, StructArray,
     cast::AsArray,
-    types::{TimestampMicrosecondType, TimestampNanosecondType},
+    types::{Decimal128Type, Float32Type, Float64Type, TimestampMicrosecondType, TimestampNanosecondType},
 };
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, SchemaRef, TimeUnit};
 
-use crate::model::{ColumnType, Fault, FaultKind, LogicalType, Schema};
+use crate::model::{
+    ColumnType, Fault, FaultKind, LogicalType, Schema,
+    number::{decimal_of_double, decimal_to_double, decimal_to_float},
+};
 
 /// The sink's columns: those of the source or of the query by position, under the sink's names and of its types.
 ///
@@ -82,11 +85,42 @@ fn insert(values: &ArrayRef, into: &LogicalType, nulled: &mut usize) -> Result<A
             Ok(Arc::new(MapArray::try_new(Arc::clone(field), offsets, entries, values.nulls().cloned(), false)?))
         }
         _ => {
-            let inserted = cast(&cut(values, into), &target)?;
+            let inserted = match number(values, into) {
+                Some(inserted) => inserted,
+                None => cast(&cut(values, into), &target)?,
+            };
             *nulled += inserted.null_count().saturating_sub(values.null_count());
             Ok(inserted)
         }
     }
+}
+
+/// A DECIMAL of a DOUBLE or FLOAT and the other way round, as a query's CAST makes it; `None`: it is none of these.
+fn number(values: &ArrayRef, into: &LogicalType) -> Option<ArrayRef> {
+    let decimals = |each: &mut dyn Iterator<Item = Option<f64>>, precision: u8, scale: u8| -> ArrayRef {
+        let made = each.map(|value| value.and_then(|value| decimal_of_double(value, precision, scale)));
+        Arc::new(made.collect::<Decimal128Array>().with_data_type(into.to_arrow()))
+    };
+    Some(match (values.data_type(), into) {
+        (DataType::Float64, LogicalType::Decimal(precision, scale)) => {
+            decimals(&mut values.as_primitive::<Float64Type>().iter(), *precision, *scale)
+        }
+        (DataType::Float32, LogicalType::Decimal(precision, scale)) => {
+            let values = values.as_primitive::<Float32Type>().iter();
+            decimals(&mut values.map(|value| value.map(f64::from)), *precision, *scale)
+        }
+        (DataType::Decimal128(_, scale), LogicalType::Double) => {
+            let scale = u8::try_from(*scale).ok()?;
+            let values = values.as_primitive::<Decimal128Type>();
+            Arc::new(values.unary::<_, Float64Type>(|value| decimal_to_double(value, scale)))
+        }
+        (DataType::Decimal128(_, scale), LogicalType::Float) => {
+            let scale = u8::try_from(*scale).ok()?;
+            let values = values.as_primitive::<Decimal128Type>();
+            Arc::new(values.unary::<_, Float32Type>(|value| decimal_to_float(value, scale)))
+        }
+        _ => return None,
+    })
 }
 
 /// Times without the digits of a second that their new type does not have.
@@ -156,7 +190,11 @@ mod tests {
             ("DECIMAL(10, 3)", "DECIMAL(10, 2)", "1.005", "1.01"),
             ("DECIMAL(10, 3)", "DECIMAL(10, 2)", "-1.005", "-1.01"),
             ("DOUBLE", "DECIMAL(10, 2)", "2.5", "2.5"),
+            ("DOUBLE", "DECIMAL(10, 2)", "0.145", "0.15"),
+            ("DOUBLE", "DECIMAL(10, 2)", "1.005", "1.01"),
             ("DECIMAL(10, 2)", "DOUBLE", "2.5", "2.5"),
+            ("DECIMAL(30, 10)", "DOUBLE", "12345678901234567.89", "1.2345678901234568E16"),
+            ("DECIMAL(10, 2)", "FLOAT", "0.1", "0.1"),
             ("STRING", "VARCHAR(2)", "\"abc\"", "\"abc\""),
             ("TIMESTAMP(6)", "TIMESTAMP(3)", "\"2026-01-02 03:04:05.123999\"", "\"2026-01-02 03:04:05.123\""),
             ("TIMESTAMP(6)", "TIMESTAMP(0)", "\"1969-12-31 23:59:59.5\"", "\"1969-12-31 23:59:59\""),

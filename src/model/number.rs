@@ -88,6 +88,32 @@ pub fn decimal(text: &str, precision: u8, scale: u8) -> Decimal {
     }
 }
 
+/// A finite number as a DECIMAL through its shortest digits, as `BigDecimal.valueOf` of Java does, rounded half up;
+/// `None` where the precision is too small, or it is not finite.
+pub fn decimal_of_double(value: f64, precision: u8, scale: u8) -> Option<i128> {
+    if !value.is_finite() {
+        return None;
+    }
+    match decimal(ryu::Buffer::new().format_finite(value), precision, scale) {
+        Decimal::Value(value) => Some(value),
+        _ => None,
+    }
+}
+
+/// The DOUBLE next to a DECIMAL of this unscaled value.
+pub fn decimal_to_double(value: i128, scale: u8) -> f64 {
+    // Both are exact up to 2^53 and 10^22, so their quotient is rounded once.
+    if value.unsigned_abs() < 1 << 53 && scale <= 22 {
+        return value as f64 / 10_f64.powi(scale.into());
+    }
+    format!("{value}e-{scale}").parse().unwrap_or(f64::NAN)
+}
+
+/// The FLOAT next to a DECIMAL of this unscaled value: rounding twice would be another number.
+pub fn decimal_to_float(value: i128, scale: u8) -> f32 {
+    format!("{value}e-{scale}").parse().unwrap_or(f32::NAN)
+}
+
 /// The common case: at most 18 digits at the column's scale, no exponent, nothing to round.
 fn short_decimal(text: &[u8], scale: u8) -> Option<i64> {
     let (negative, digits) = match text {

@@ -303,6 +303,19 @@ pub(super) fn reinterpret(array: &ArrayRef, returns: &DataType) -> Result<ArrayR
     data.build().map(arrow_array::make_array).map_err(|error| error.to_string())
 }
 
+/// The most bytes of texts that a call makes of a batch. What needs more is worked out over parts of the batch.
+const BUDGET: usize = 64 * 1024 * 1024;
+
+/// Adds the length of a value to those before it. One value alone is never too many.
+fn within_budget(made: &mut usize, length: usize) -> Result<(), String> {
+    let before = *made;
+    *made = before.saturating_add(length);
+    if before > 0 && *made > BUDGET {
+        return Err(format!("texts of more than {BUDGET} bytes would be made of these rows"));
+    }
+    Ok(())
+}
+
 /// The rows a kernel runs over.
 struct Rows<'a> {
     args: &'a [Arg<'a>],
@@ -322,16 +335,22 @@ impl<'a> Rows<'a> {
 
     fn texts(&self, run: &dyn Fn(&Row<'a>) -> Out<Cow<'a, str>>) -> Result<ArrayRef, String> {
         let mut texts = StringBuilder::with_capacity(self.rows, self.rows * 16);
+        let mut made = 0;
         for text in self.each(run) {
-            texts.append_option(text?);
+            let text = text?;
+            within_budget(&mut made, text.as_ref().map_or(0, |text| text.len()))?;
+            texts.append_option(text);
         }
         Ok(Arc::new(texts.finish()))
     }
 
     fn bytes(&self, run: &dyn Fn(&Row<'a>) -> Out<Cow<'a, [u8]>>) -> Result<ArrayRef, String> {
         let mut all = BinaryBuilder::with_capacity(self.rows, self.rows * 16);
+        let mut made = 0;
         for bytes in self.each(run) {
-            all.append_option(bytes?);
+            let bytes = bytes?;
+            within_budget(&mut made, bytes.as_ref().map_or(0, |bytes| bytes.len()))?;
+            all.append_option(bytes);
         }
         Ok(Arc::new(all.finish()))
     }

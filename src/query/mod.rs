@@ -16,6 +16,8 @@ mod clock;
 #[cfg(feature = "sql")]
 pub mod dialect;
 #[cfg(feature = "sql")]
+mod first_of;
+#[cfg(feature = "sql")]
 mod frame;
 #[cfg(feature = "sql")]
 mod functions;
@@ -34,6 +36,8 @@ mod syntax;
 mod tests;
 #[cfg(feature = "sql")]
 mod types;
+#[cfg(all(test, feature = "sql"))]
+mod value_tests;
 
 use std::ops::Range;
 

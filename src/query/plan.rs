@@ -117,9 +117,9 @@ impl Plan {
         let mut made = Vec::with_capacity(self.columns.len());
         let mut failed: Vec<(usize, String)> = Vec::new();
         for (expr, column) in self.columns.iter().zip(&self.schema.columns) {
-            match evaluate(expr, &state.rows) {
+            match whole(expr, &state.rows, &format!("column `{}`", column.name))? {
                 Ok(array) => made.push(array),
-                Err(_) => failing(expr, &state.rows, 0, &format!("column `{}`", column.name), &mut failed)?,
+                Err(reasons) => failed.extend(reasons),
             }
         }
         if made.len() == self.columns.len() {
@@ -148,12 +148,10 @@ impl State {
     /// Evaluates over the rows for which it does not fail; the others are rejected.
     fn evaluate(&mut self, expr: &Arc<dyn PhysicalExpr>, what: &str) -> Result<ArrayRef, Fault> {
         for _ in 0..MOST_TRIES {
-            if let Ok(array) = evaluate(expr, &self.rows) {
-                return Ok(array);
+            match whole(expr, &self.rows, what)? {
+                Ok(array) => return Ok(array),
+                Err(failed) => self.reject(failed)?,
             }
-            let mut failed = Vec::new();
-            failing(expr, &self.rows, 0, what, &mut failed)?;
-            self.reject(failed)?;
         }
         Err(bug("an expression fails for a batch and for none of its rows"))
     }
@@ -192,29 +190,67 @@ fn evaluate(expr: &Arc<dyn PhysicalExpr>, rows: &RecordBatch) -> Result<ArrayRef
     expr.evaluate(rows)?.into_array(rows.num_rows())
 }
 
-/// Finds the rows for which an expression fails, by halves; `first` is the number of the first row.
-fn failing(
-    expr: &Arc<dyn PhysicalExpr>,
-    rows: &RecordBatch,
-    first: usize,
-    what: &str,
-    found: &mut Vec<(usize, String)>,
-) -> Result<(), Fault> {
-    let Err(error) = evaluate(expr, rows) else { return Ok(()) };
-    match (rows.num_rows(), error) {
-        (0, error) => Err(bug_because(error)),
-        (1, DataFusionError::Execution(reason)) => {
-            found.push((first, format!("{what}: {reason}")));
-            Ok(())
-        }
-        (1, error) => {
-            found.push((first, format!("{what}: {error}")));
-            Ok(())
-        }
-        (count, _) => {
-            let half = count / 2;
-            failing(expr, &rows.slice(0, half), first, what, found)?;
-            failing(expr, &rows.slice(half, count - half), first + half, what, found)
+/// A column, or the rows that stand in its way and why.
+type Whole = Result<ArrayRef, Vec<(usize, String)>>;
+
+/// Evaluates over all rows, in parts where it fails for all of them at once: some rows fail, or too much would be made
+/// at a time.
+fn whole(expr: &Arc<dyn PhysicalExpr>, rows: &RecordBatch, what: &str) -> Result<Whole, Fault> {
+    if let Ok(array) = evaluate(expr, rows) {
+        return Ok(Ok(array));
+    }
+    let mut parts = Parts { expr, what, made: Vec::new(), bytes: 0, failed: Vec::new() };
+    parts.add(rows, 0)?;
+    if !parts.failed.is_empty() {
+        return Ok(Err(parts.failed));
+    }
+    let made: Vec<&dyn Array> = parts.made.iter().map(|array| &**array as &dyn Array).collect();
+    arrow_select::concat::concat(&made).map(Ok).map_err(bug_because)
+}
+
+/// The most bytes of a column of a batch that is made in parts. Arrow cannot count beyond 2 GiB.
+const MOST_OF_COLUMN: usize = 512 * 1024 * 1024;
+
+/// An expression evaluated over parts of a batch.
+struct Parts<'a> {
+    expr: &'a Arc<dyn PhysicalExpr>,
+    what: &'a str,
+    made: Vec<ArrayRef>,
+    /// Of all that was made.
+    bytes: usize,
+    failed: Vec<(usize, String)>,
+}
+
+impl Parts<'_> {
+    /// By halves down to the rows that fail; `first` is the number of the first row.
+    fn add(&mut self, rows: &RecordBatch, first: usize) -> Result<(), Fault> {
+        let what = self.what;
+        match (rows.num_rows(), evaluate(self.expr, rows)) {
+            (count, Ok(array)) => {
+                let bytes = self.bytes.saturating_add(array.to_data().get_slice_memory_size().map_err(bug_because)?);
+                if bytes > MOST_OF_COLUMN {
+                    let reason = format!("{what}: the batch would hold more than {MOST_OF_COLUMN} bytes of it");
+                    self.failed.extend((first..first + count).map(|row| (row, reason.clone())));
+                } else {
+                    self.bytes = bytes;
+                    self.made.push(array);
+                }
+                Ok(())
+            }
+            (0, Err(error)) => Err(bug_because(error)),
+            (1, Err(DataFusionError::Execution(reason))) => {
+                self.failed.push((first, format!("{what}: {reason}")));
+                Ok(())
+            }
+            (1, Err(error)) => {
+                self.failed.push((first, format!("{what}: {error}")));
+                Ok(())
+            }
+            (count, Err(_)) => {
+                let half = count / 2;
+                self.add(&rows.slice(0, half), first)?;
+                self.add(&rows.slice(half, count - half), first + half)
+            }
         }
     }
 }

@@ -158,9 +158,10 @@ pub(super) fn common(a: &LogicalType, b: &LogicalType) -> Option<LogicalType> {
         }
         (a, b) if as_decimal(a).is_some() && as_decimal(b).is_some() => {
             let ((p1, s1), (p2, s2)) = (as_decimal(a)?, as_decimal(b)?);
-            let scale = s1.max(s2);
-            let precision = ((p1 - s1).max(p2 - s2) + scale).min(MOST_DIGITS);
-            T::Decimal(precision, scale)
+            // Digits before the point are kept.
+            let whole = (p1 - s1).max(p2 - s2);
+            let scale = s1.max(s2).min(MOST_DIGITS - whole);
+            T::Decimal(whole + scale, scale)
         }
         (T::Char(a), T::Char(b)) => T::VarChar(Some(*a.max(b))),
         (T::Char(a), T::VarChar(b)) | (T::VarChar(b), T::Char(a)) => T::VarChar(longest(&Some(*a), b)),
@@ -193,6 +194,8 @@ mod tests {
         for (a, b, both) in [
             ("INT", "BIGINT", Some("BIGINT")),
             ("INT", "DECIMAL(2, 1)", Some("DECIMAL(11, 1)")),
+            ("DECIMAL(38, 0)", "DECIMAL(38, 10)", Some("DECIMAL(38, 0)")),
+            ("DECIMAL(30, 0)", "DECIMAL(20, 10)", Some("DECIMAL(38, 8)")),
             ("FLOAT", "INT", Some("FLOAT")),
             ("FLOAT", "DECIMAL(2, 1)", Some("DOUBLE")),
             ("CHAR(1)", "CHAR(3)", Some("VARCHAR(3)")),

@@ -62,10 +62,10 @@ fn from_decimal(scale: u8, to: &LogicalType) -> Cast {
     use LogicalType as T;
     match to {
         T::Float => Cast::Sure(Kernel::Double(Arc::new(move |row| {
-            Ok(Some(decimal_text(row.decimal(0), scale).parse::<f32>().map_or(f64::NAN, f64::from)))
+            Ok(Some(f64::from(number::decimal_to_float(row.decimal(0), scale))))
         }))),
         T::Double => {
-            Cast::Sure(Kernel::Double(Arc::new(move |row| Ok(Some(decimal_to_double(row.decimal(0), scale))))))
+            Cast::Sure(Kernel::Double(Arc::new(move |row| Ok(Some(number::decimal_to_double(row.decimal(0), scale))))))
         }
         _ => Cast::Sure(Kernel::Long(Arc::new(move |row| {
             Ok(Some(10_i128.checked_pow(scale.into()).map_or(0, |unit| (row.decimal(0) / unit) as i64)))
@@ -73,35 +73,19 @@ fn from_decimal(scale: u8, to: &LogicalType) -> Cast {
     }
 }
 
-fn decimal_text(value: i128, scale: u8) -> String {
-    format!("{value}e-{scale}")
-}
-
-/// The nearest DOUBLE.
-pub(in crate::query) fn decimal_to_double(value: i128, scale: u8) -> f64 {
-    // Both are exact up to 2^53 and 10^22, so their quotient is rounded once.
-    if value.unsigned_abs() < 1 << 53 && scale <= 22 {
-        return value as f64 / 10_f64.powi(scale.into());
-    }
-    decimal_text(value, scale).parse().unwrap_or(f64::NAN)
-}
-
 /// Through the shortest digits of the number, as `BigDecimal.valueOf` of Java does.
 fn float_to_decimal(value: f64, precision: u8, scale: u8) -> Out<i128> {
     if !value.is_finite() {
         return Err(format!("{value} is no DECIMAL"));
     }
-    match number::decimal(ryu::Buffer::new().format_finite(value), precision, scale) {
-        number::Decimal::Value(value) => Ok(Some(value)),
-        _ => Ok(None),
-    }
+    Ok(number::decimal_of_double(value, precision, scale))
 }
 
 pub(super) fn from_boolean(to: &LogicalType) -> Kernel {
     match to {
-        LogicalType::Decimal(_, scale) => {
-            let unit = 10_i128.pow((*scale).into());
-            Kernel::Decimal(Arc::new(move |row| Ok(Some(if row.bool(0) { unit } else { 0 }))))
+        LogicalType::Decimal(precision, scale) => {
+            let (precision, scale) = (*precision, *scale);
+            Kernel::Decimal(Arc::new(move |row| Ok(rescaled(row.bool(0).into(), 0, precision, scale))))
         }
         LogicalType::Float | LogicalType::Double => {
             Kernel::Double(Arc::new(|row| Ok(Some(if row.bool(0) { 1.0 } else { 0.0 }))))

@@ -5,7 +5,10 @@ use std::{borrow::Cow, sync::Arc};
 use super::{Cast, no_value, texts, time};
 use crate::{
     model::{LogicalType, number as java},
-    query::call::{Kernel, Row},
+    query::{
+        call::{Kernel, Out, Row},
+        functions::check_length,
+    },
 };
 
 /// A text as BOOLEAN.
@@ -93,32 +96,39 @@ impl Length {
         Self { most: most.and_then(|most| usize::try_from(most).ok()), padded }
     }
 
-    fn fit<'a>(&self, text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
+    fn fit<'a>(&self, text: impl Into<Cow<'a, str>>) -> Out<Cow<'a, str>> {
         let text = text.into();
-        let Some(most) = self.most else { return text };
+        let Some(most) = self.most else { return Ok(Some(text)) };
         if let Some((end, _)) = text.char_indices().nth(most) {
-            return match text {
+            return Ok(Some(match text {
                 Cow::Borrowed(text) => Cow::Borrowed(text.get(..end).unwrap_or(text)),
                 Cow::Owned(mut text) => {
                     text.truncate(end);
                     Cow::Owned(text)
                 }
-            };
+            }));
         }
         let missing = if self.padded { most - text.chars().count() } else { 0 };
-        if missing == 0 { text } else { Cow::Owned(format!("{text}{}", " ".repeat(missing))) }
+        if missing == 0 {
+            return Ok(Some(text));
+        }
+        check_length(text.len().saturating_add(missing))?;
+        let mut padded = text.into_owned();
+        padded.extend(std::iter::repeat_n(' ', missing));
+        Ok(Some(Cow::Owned(padded)))
     }
 
-    fn fit_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        match self.most {
+    fn fit_bytes<'a>(&self, bytes: &'a [u8]) -> Out<Cow<'a, [u8]>> {
+        Ok(Some(match self.most {
             Some(most) if bytes.len() > most => Cow::Borrowed(bytes.get(..most).unwrap_or(bytes)),
             Some(most) if self.padded && bytes.len() < most => {
+                check_length(most)?;
                 let mut padded = bytes.to_vec();
                 padded.resize(most, 0);
                 Cow::Owned(padded)
             }
             _ => Cow::Borrowed(bytes),
-        }
+        }))
     }
 }
 
@@ -127,18 +137,18 @@ pub(super) fn fitted(to: &LogicalType) -> Option<Cast> {
     if length.most.is_none() {
         return Some(Cast::Same);
     }
-    Some(Cast::Sure(texts(move |row| Ok(Some(length.fit(row.text(0)))))))
+    Some(Cast::Sure(texts(move |row| length.fit(row.text(0)))))
 }
 
 pub(super) fn to_bytes(to: &LogicalType) -> Cast {
     let length = Length::of(to);
-    Cast::Sure(Kernel::Bytes(Arc::new(move |row| Ok(Some(length.fit_bytes(row.text(0).as_bytes()))))))
+    Cast::Sure(Kernel::Bytes(Arc::new(move |row| length.fit_bytes(row.text(0).as_bytes()))))
 }
 
 pub(super) fn from_bytes(to: &LogicalType) -> Cast {
     let length = Length::of(to);
     // What is no UTF-8 is replaced, as Flink's String does.
-    Cast::Sure(texts(move |row| Ok(Some(length.fit(String::from_utf8_lossy(row.bytes(0)))))))
+    Cast::Sure(texts(move |row| length.fit(String::from_utf8_lossy(row.bytes(0)))))
 }
 
 pub(super) fn bytes_fitted(to: &LogicalType) -> Cast {
@@ -146,7 +156,7 @@ pub(super) fn bytes_fitted(to: &LogicalType) -> Cast {
     if length.most.is_none() {
         return Cast::Same;
     }
-    Cast::Sure(Kernel::Bytes(Arc::new(move |row| Ok(Some(length.fit_bytes(row.bytes(0)))))))
+    Cast::Sure(Kernel::Bytes(Arc::new(move |row| length.fit_bytes(row.bytes(0)))))
 }
 
 /// Anything that is not nested as a text.
@@ -156,7 +166,7 @@ pub(super) fn from_any(from: &LogicalType, to: &LogicalType) -> Option<Kernel> {
     Some(texts(move |row| {
         let mut text = Vec::new();
         write(row, &mut text).ok_or("a time is out of range")?;
-        Ok(Some(length.fit(String::from_utf8_lossy(&text).into_owned())))
+        length.fit(String::from_utf8_lossy(&text).into_owned())
     }))
 }
 

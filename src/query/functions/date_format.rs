@@ -81,6 +81,12 @@ impl DateFormat {
                     while characters.next_if_eq(&letter).is_some() {
                         count += 1;
                     }
+                    if count > most(letter) {
+                        return Err(format!(
+                            "the letter {letter} stands {count} times in a format of times: at most {}",
+                            most(letter)
+                        ));
+                    }
                     pieces.push(Piece::Field(letter, count));
                 }
                 '[' | ']' | '{' | '}' | '#' => {
@@ -125,6 +131,18 @@ impl DateFormat {
             return None;
         }
         found.resolve(reader)
+    }
+}
+
+/// How often a letter may follow itself, as in Java's `DateTimeFormatterBuilder`.
+const fn most(letter: char) -> usize {
+    match letter {
+        'y' | 'u' => 19,
+        'S' => 9,
+        'M' | 'L' | 'E' => 5,
+        'D' => 3,
+        'a' => 1,
+        _ => 2,
     }
 }
 
@@ -176,6 +194,13 @@ fn write_field(out: &mut String, letter: char, count: usize, moment: NaiveDateTi
     }
 }
 
+/// A year of two digits as `SimpleDateFormat` has it: from 80 years before now on.
+fn within_window(value: i64) -> i64 {
+    // Not of the batch: a constant is read while planning.
+    let first = i64::from(chrono::Utc::now().year()) - 80;
+    first + (value - first).rem_euclid(100)
+}
+
 /// What was read so far.
 #[derive(Debug, Default)]
 struct Found {
@@ -215,6 +240,7 @@ impl Found {
         let (number, rest) = text.split_at_checked(taken)?;
         let value = number.parse::<i64>().ok()?;
         match letter {
+            'y' | 'u' if lenient && count <= 2 && taken == 2 => self.year = Some(within_window(value)),
             'y' | 'u' if count == 2 && taken == 2 => self.year = Some(2000 + value),
             'y' | 'u' => self.year = Some(value),
             'M' | 'L' => self.month = Some(value),

@@ -70,7 +70,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     function("RAND_INTEGER", 1..=2, |given| {
         let random = if given.args.len() == 2 { generator(&given, 0)? } else { Arc::default() };
-        let given = given.with(&[Long])?;
+        let mut given = given.with(&[Long])?;
+        // Before it is made: a call of constants would be worked out once for all rows.
+        given.args.iter_mut().for_each(|arg| arg.volatile = true);
         let made = given.strict(
             T::Int,
             longs(move |row| {
@@ -81,7 +83,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 Ok(Some(random.lock().unwrap_or_else(PoisonError::into_inner).i64(0..bound)))
             }),
         );
-        Ok(volatile(made.may_fail()))
+        Ok(made.may_fail())
     }),
 ];
 
@@ -159,7 +161,8 @@ fn whole(given: Given<'_>, up: bool) -> Planned {
             let unit = 10_i128.pow(scale.into());
             let run = move |row: &Row<'_>| -> Out<i128> {
                 let (whole, rest) = (row.decimal(0).div_euclid(unit), row.decimal(0).rem_euclid(unit));
-                Ok(Some(if up && rest > 0 { whole + 1 } else { whole }))
+                let made = if up && rest > 0 { whole + 1 } else { whole };
+                Ok(cast::rescaled(made, 0, precision, 0))
             };
             Ok(given.strict(T::Decimal(precision, 0), Kernel::Decimal(Arc::new(run))))
         }
@@ -193,7 +196,7 @@ fn rounded(given: Given<'_>, half_up: bool) -> Planned {
             let made = round_type(precision, scale, digits);
             let T::Decimal(wide, to) = made else { return Err(QueryError::new(given.at, "this is no DECIMAL")) };
             let run = move |row: &Row<'_>| -> Out<i128> {
-                let value = round_digits(row.decimal(0), i64::from(scale) - digits, half_up);
+                let value = round_digits(row.decimal(0), i64::from(scale).saturating_sub(digits), half_up);
                 // Rounded within its own scale first, so what follows loses nothing.
                 Ok(value.and_then(|value| cast::rescaled(value, scale, wide, to)))
             };
@@ -203,7 +206,7 @@ fn rounded(given: Given<'_>, half_up: bool) -> Planned {
             ty,
             longs(move |row| {
                 let digits = if row.len() > 1 { row.long(1) } else { 0 };
-                let value = round_digits(row.long(0).into(), -digits, half_up).unwrap_or(0);
+                let value = round_digits(row.long(0).into(), digits.saturating_neg(), half_up).unwrap_or(0);
                 Ok(Some(value as i64))
             }),
         )),

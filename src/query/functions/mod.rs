@@ -19,6 +19,7 @@ use std::{
 
 pub(super) use known::beyond_rows;
 pub(super) use pattern::{like, similar};
+pub(super) use strings::check as check_length;
 
 use super::{
     QueryError,

@@ -194,7 +194,9 @@ fn similar_regex(pattern: &str, escape: Option<char>) -> Result<Regex, String> {
             '^' | '-' if in_class => regex.push(character),
             '%' if !in_class => regex.push_str("(?s:.*)"),
             '_' if !in_class => regex.push_str(NO_LINE_END),
-            '|' | '*' | '+' | '?' | '(' | ')' | '{' | '}' if !in_class => regex.push(character),
+            // Flink hands these on to Java: any character, and the start of the text.
+            '.' if !in_class => regex.push_str(NO_LINE_END),
+            '^' | '|' | '*' | '+' | '?' | '(' | ')' | '{' | '}' if !in_class => regex.push(character),
             other => regex.push_str(&regex::escape(other.encode_utf8(&mut [0; 4]))),
         }
     }
@@ -241,7 +243,8 @@ mod tests {
         let matches = |pattern, text| similar_regex(pattern, None).unwrap().is_match(text);
         assert!(matches("H(e|a)llo%", "Hallo Welt"));
         assert!(matches("[0-9]{2}", "42"));
-        assert!(!matches("a.c", "abc"), "a point is one");
+        assert!(matches("H.llo%", "Héllo Wörld"));
+        assert!(!matches("a^b", "a^b"));
         assert!(!matches("a_c", "a\nc"));
     }
 }

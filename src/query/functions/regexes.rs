@@ -10,6 +10,7 @@ use super::{
     Param::{Long, Text},
     STRING, bools, function,
     pattern::{Kept, NO_LINE_END, compiled},
+    strings::check,
     texts,
 };
 use crate::{
@@ -37,6 +38,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let kernel = texts(move |row| {
             // The replacement is put as it is: $1 is no group.
             let regex = regex.get(row, 1)?;
+            let (text, put) = (row.text(0), row.text(2).len());
+            check(text.len().saturating_add(regex.find_iter(text).count().saturating_mul(put)))?;
             Ok(Some(Cow::Owned(regex.replace_all(row.text(0), regex::NoExpand(row.text(2))).into_owned())))
         });
         Ok(failing(given.strict(STRING, kernel), fails))
@@ -92,11 +95,13 @@ impl Pattern {
     }
 }
 
-/// A pattern of Java as one of Rust: `\d`, `\s`, `\w` and `\b` know ASCII only, and `.` no end of a line.
+/// A pattern of Java as one of Rust: `\d`, `\s` and `\w` know ASCII only, and `.` no end of a line. So does `\b` as of
+/// Java 19; before, its words have letters and digits of all alphabets, and a text may be cut differently there.
 fn java(pattern: &str) -> Result<Regex, String> {
     let mut made = String::with_capacity(pattern.len() + 16);
     let mut characters = pattern.chars().peekable();
     let mut classes = 0_usize;
+    let foreign = pattern.chars().any(|character| !character.is_ascii() && character.is_alphabetic());
     while let Some(character) = characters.next() {
         match character {
             '\\' => {
@@ -125,12 +130,25 @@ fn java(pattern: &str) -> Result<Regex, String> {
                         let digits: String = characters.by_ref().take(4).collect();
                         made.push_str(&format!(r"\x{{{digits}}}"));
                     }
+                    // Its name in braces is no quantifier.
+                    'p' | 'P' => {
+                        made.extend(['\\', next]);
+                        if characters.peek() == Some(&'{') {
+                            made.extend(characters.by_ref().take_while(|one| *one != '}'));
+                            made.push('}');
+                        }
+                    }
                     other => made.extend(['\\', other]),
                 }
             }
             '[' => {
                 classes += 1;
                 made.push('[');
+                if classes > 1 && characters.peek() == Some(&':') {
+                    // Java has no [:alpha:]: this is a class with a colon.
+                    characters.next();
+                    made.push_str(r"\:");
+                }
                 if characters.peek() == Some(&'^') {
                     made.extend(characters.next());
                 }
@@ -138,6 +156,19 @@ fn java(pattern: &str) -> Result<Regex, String> {
             ']' => {
                 classes = classes.saturating_sub(1);
                 made.push(']');
+            }
+            // Rust takes these for differences of classes, Java for themselves.
+            '~' | '-' if classes > 0 && characters.peek() == Some(&character) => made.extend(['\\', character]),
+            '(' if classes == 0 && characters.peek() == Some(&'?') => {
+                made.push('(');
+                let flags = characters.clone().skip(1).take_while(char::is_ascii_alphabetic);
+                let has = |wanted: char| flags.clone().any(|flag| flag == wanted);
+                if has('U') {
+                    return Err("the flag U is not supported".into());
+                }
+                if has('i') && !has('u') && foreign {
+                    return Err("the flag i is supported for letters of ASCII only".into());
+                }
             }
             '.' if classes == 0 => made.push_str(NO_LINE_END),
             '*' | '+' | '?' | '}' if classes == 0 && characters.peek() == Some(&'+') => {
@@ -165,6 +196,19 @@ mod tests {
         assert!(!found(r"\Qa.c\E", "abc"));
         assert!(found(r"\bfoo\b", "a foo b"));
         assert!(found(r"[[a-z]&&[^b]]", "a"));
+    }
+
+    #[test]
+    fn signs_that_rust_alone_reads_in_its_own_way_are_those_of_java() {
+        let found = |pattern: &str, text: &str| java(pattern).unwrap().is_match(text);
+        assert!(found(r"^\p{L}+$", "été"));
+        assert!(found(r"^\p{Lu}\p{Ll}*$", "Été"));
+        assert!(found("^[a~~b]+$", "a~b"));
+        assert!(found("^[a--b]+$", "a-b"));
+        assert!(found("^[x[:a]]+$", "x:a"));
+        assert!(found("(?i)abc", "ABC"));
+        assert!(java("(?i)é").is_err());
+        assert!(java(r"(?U)\w").is_err());
     }
 
     #[test]

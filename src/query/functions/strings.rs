@@ -46,9 +46,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         ))
     }),
     function("INSTR", 2..=4, instr),
-    function("REPLACE", 3..=3, |given| {
-        Ok(given.with(&[Text])?.strict(STRING, texts(|row| bounded(row.text(0).replace(row.text(1), row.text(2))))))
-    }),
+    function("REPLACE", 3..=3, |given| Ok(given.with(&[Text])?.strict(STRING, texts(replaced)))),
     function("OVERLAY", 3..=4, overlay),
     function("||", 2..=2, concatenated),
     function("CONCAT", 1..=usize::MAX, |given| Ok(given.with(&[Text])?.strict(STRING, texts(joined)))),
@@ -119,7 +117,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-fn check(bytes: usize) -> Result<(), String> {
+pub(in crate::query) fn check(bytes: usize) -> Result<(), String> {
     if bytes > LONGEST {
         Err(format!("a text of {bytes} bytes would be made, and {LONGEST} are the most"))
     } else {
@@ -278,11 +276,22 @@ fn overlay(given: Given<'_>) -> Planned {
     ))
 }
 
+fn replaced<'a>(row: &Row<'a>) -> Out<Cow<'a, str>> {
+    let (text, wanted, put) = (row.text(0), row.text(1), row.text(2));
+    if put.len() > wanted.len() {
+        let more = text.matches(wanted).count().saturating_mul(put.len() - wanted.len());
+        check(text.len().saturating_add(more))?;
+    }
+    Ok(Some(text.replace(wanted, put).into()))
+}
+
 fn joined<'a>(row: &Row<'a>) -> Out<Cow<'a, str>> {
     if row.len() == 1 {
         return Ok(Some(row.text(0).into()));
     }
-    let mut made = String::with_capacity((0..row.len()).map(|index| row.text(index).len()).sum());
+    let length = (0..row.len()).map(|index| row.text(index).len()).sum();
+    check(length)?;
+    let mut made = String::with_capacity(length);
     (0..row.len()).for_each(|index| made.push_str(row.text(index)));
     Ok(Some(made.into()))
 }
@@ -296,8 +305,10 @@ fn concatenated(given: Given<'_>) -> Planned {
     }
     if given.family(0) == Some(Family::Bytes) {
         let given = given.with(&[Bytes])?;
-        let join =
-            Kernel::Bytes(std::sync::Arc::new(|row| Ok(Some(Cow::Owned([row.bytes(0), row.bytes(1)].concat())))));
+        let join = Kernel::Bytes(std::sync::Arc::new(|row| {
+            check(row.bytes(0).len().saturating_add(row.bytes(1).len()))?;
+            Ok(Some(Cow::Owned([row.bytes(0), row.bytes(1)].concat())))
+        }));
         return Ok(given.strict(LogicalType::VarBinary(None), join));
     }
     let given = given.with(&[Text])?;
@@ -331,6 +342,8 @@ fn concat_ws(given: Given<'_>) -> Planned {
             }
             let parts: Vec<&str> =
                 (1..row.len()).filter(|index| !row.is_null(*index)).map(|index| row.text(index)).collect();
+            let between = row.text(0).len().saturating_mul(parts.len().saturating_sub(1));
+            check(parts.iter().fold(between, |sum, part| sum.saturating_add(part.len())))?;
             Ok(Some(parts.join(row.text(0)).into()))
         }),
     ))

@@ -237,8 +237,9 @@ fn convert_zone(given: Given<'_>) -> Planned {
     let kernel = texts(move |row| {
         let (from, to) = (zone(row.text(1))?, zone(row.text(2))?);
         let Some(local) = format.read(row.text(0), Reader::Lenient) else { return Ok(None) };
-        // An hour that there is twice is the first one; one that there is not is an hour later.
-        let instant = from.from_local_datetime(&local).earliest().or_else(|| {
+        // An hour that there is twice is the second one, as Java's Calendar has it; one that there is not is an hour
+        // later.
+        let instant = from.from_local_datetime(&local).latest().or_else(|| {
             let later: NaiveDateTime = local.checked_add_signed(chrono::Duration::hours(1))?;
             from.from_local_datetime(&later).earliest()
         });

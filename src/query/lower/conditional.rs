@@ -1,19 +1,19 @@
 //! CASE and its relatives.
 
-use std::{ops::Range, sync::Arc};
+use std::{cmp::Ordering, ops::Range, sync::Arc};
 
-use datafusion_physical_expr::{
-    PhysicalExpr,
-    expressions::{CaseExpr, IsNotNullExpr},
-};
+use datafusion_physical_expr::expressions::CaseExpr;
 use sqlparser::ast::{BinaryOperator, CaseWhen, Expr};
 
 use super::{Lower, Planned, Term};
 use crate::{
     model::LogicalType,
     query::{
-        QueryError, cast,
-        types::{Kind, Type, common},
+        QueryError,
+        call::{Kernel, Row},
+        cast,
+        first_of::FirstOf,
+        types::{Family, Kind, Type, common, family},
     },
 };
 
@@ -47,14 +47,12 @@ impl Lower<'_> {
     pub(super) fn coalesce(&self, args: Vec<Term>, at: Range<usize>) -> Planned {
         let nullable = args.iter().all(|arg| arg.ty.nullable);
         let logical = common_of(&args, &at)?;
-        let mut args = as_one(args, &logical)?;
-        let Some(last) = args.pop() else { return Err(QueryError::new(at, "there is nothing to choose from")) };
-        let whens = args.into_iter().map(|arg| {
-            let not_null: Arc<dyn PhysicalExpr> = Arc::new(IsNotNullExpr::new(Arc::clone(&arg.expr)));
-            let ty = Type::new(LogicalType::Boolean, false);
-            (Term::over(not_null, ty, arg.at.clone(), &[&arg]), arg)
-        });
-        Ok(choice(whens.collect(), Some(last), at)?.with_nullable(nullable))
+        let args = as_one(args, &logical)?;
+        if args.is_empty() {
+            return Err(QueryError::new(at, "there is nothing to choose from"));
+        }
+        let expr = FirstOf::expr(args.iter().map(|arg| Arc::clone(&arg.expr)).collect(), logical.to_arrow());
+        Ok(Term::over(expr, Type::new(logical, nullable), at, &args.iter().collect::<Vec<_>>()))
     }
 
     /// `NULLIF(a, b)`: null if they are equal, else `a`.
@@ -73,23 +71,71 @@ impl Lower<'_> {
     pub(super) fn extreme(&self, args: Vec<Term>, greatest: bool, at: Range<usize>) -> Planned {
         let nullable = args.iter().any(|arg| arg.ty.nullable);
         let logical = common_of(&args, &at)?;
-        let mut args = as_one(args, &logical)?.into_iter();
-        let Some(mut best) = args.next() else { return Err(QueryError::new(at, "there is nothing to choose from")) };
+        let args = as_one(args, &logical)?;
         let op = if greatest { BinaryOperator::GtEq } else { BinaryOperator::LtEq };
-        for next in args {
-            let better = self.compare(best.clone(), next.clone(), &op, at.clone())?;
-            // A null on either side makes the comparison null, and then neither branch is taken.
-            let not: Arc<dyn PhysicalExpr> =
-                Arc::new(datafusion_physical_expr::expressions::NotExpr::new(Arc::clone(&better.expr)));
-            let worse = Term::over(not, better.ty.clone(), at.clone(), &[&better]);
-            best = choice(vec![(better, best), (worse, next)], None, at.clone())?;
-        }
-        Ok(best.with_nullable(nullable))
+        let Some(first) = args.first() else { return Err(QueryError::new(at, "there is nothing to choose from")) };
+        // What cannot be compared is refused here, in the words of comparisons.
+        self.compare(first.clone(), first.clone(), &op, at.clone())?;
+        let kernel = extreme_kernel(&logical, greatest);
+        let name = if greatest { "GREATEST" } else { "LEAST" };
+        Ok(Term::strict(name, args, Type::new(logical, nullable), at, kernel))
     }
+}
+
+/// The greatest or least of arguments of one type.
+fn extreme_kernel(logical: &LogicalType, greatest: bool) -> Kernel {
+    let wanted = if greatest { Ordering::Less } else { Ordering::Greater };
+    match family(logical) {
+        Family::Text => Kernel::Text(Arc::new(move |row| Ok(Some(best(row, wanted, |index| row.text(index)).into())))),
+        Family::Bytes => {
+            Kernel::Bytes(Arc::new(move |row| Ok(Some(best(row, wanted, |index| row.bytes(index)).into()))))
+        }
+        Family::Boolean => Kernel::Bool(Arc::new(move |row| Ok(Some(best(row, wanted, |index| row.bool(index)))))),
+        Family::Date | Family::Time => {
+            Kernel::Int(Arc::new(move |row| Ok(Some(best(row, wanted, |index| row.int(index))))))
+        }
+        Family::Number => match logical {
+            LogicalType::Decimal(..) => {
+                Kernel::Decimal(Arc::new(move |row| Ok(Some(best(row, wanted, |index| row.decimal(index))))))
+            }
+            LogicalType::Float | LogicalType::Double => {
+                Kernel::Double(Arc::new(move |row| Ok(Some(best(row, wanted, |index| row.double(index))))))
+            }
+            _ => Kernel::Long(Arc::new(move |row| Ok(Some(best(row, wanted, |index| row.long(index)))))),
+        },
+        Family::Timestamp | Family::Nested => {
+            Kernel::Long(Arc::new(move |row| Ok(Some(best(row, wanted, |index| row.long(index))))))
+        }
+    }
+}
+
+/// Of equal ones the first. `worse` is the order of one that is replaced to the next one; there is none of NaN, which
+/// is replaced and replaces.
+fn best<T: PartialOrd>(row: &Row<'_>, worse: Ordering, value: impl Fn(usize) -> T) -> T {
+    (1..row.len()).map(&value).fold(value(0), |best, next| match best.partial_cmp(&next) {
+        Some(order) if order != worse => best,
+        _ => next,
+    })
 }
 
 /// Any type that holds the values of all; NULLs take it.
 fn common_of(terms: &[Term], at: &Range<usize>) -> Result<LogicalType, QueryError> {
+    common_by(terms, at, common)
+}
+
+/// The type of CASE: as `common`, but the first of TIMESTAMP and TIMESTAMP_LTZ decides, as in Calcite.
+fn common_of_case(a: &LogicalType, b: &LogicalType) -> Option<LogicalType> {
+    match (a, b) {
+        (LogicalType::Timestamp(a), LogicalType::TimestampLtz(b)) => Some(LogicalType::Timestamp(*a.max(b))),
+        _ => common(a, b),
+    }
+}
+
+fn common_by(
+    terms: &[Term],
+    at: &Range<usize>,
+    both: fn(&LogicalType, &LogicalType) -> Option<LogicalType>,
+) -> Result<LogicalType, QueryError> {
     let mut found: Option<(LogicalType, &Term)> = None;
     for term in terms {
         let logical = match &term.ty.kind {
@@ -100,7 +146,7 @@ fn common_of(terms: &[Term], at: &Range<usize>) -> Result<LogicalType, QueryErro
         found = Some(match found {
             None => (logical, term),
             Some((so_far, first)) => {
-                let both = common(&so_far, &logical).ok_or_else(|| {
+                let both = both(&so_far, &logical).ok_or_else(|| {
                     let error = term.error(format!("{so_far} and {logical} have no common type"));
                     error.help("write CAST(... AS ...) around one of them")
                 })?;
@@ -120,7 +166,7 @@ fn as_one(terms: Vec<Term>, logical: &LogicalType) -> Result<Vec<Term>, QueryErr
 pub(super) fn choice(whens: Vec<(Term, Term)>, otherwise: Option<Term>, at: Range<usize>) -> Planned {
     let results: Vec<Term> = whens.iter().map(|(_, result)| result.clone()).chain(otherwise.clone()).collect();
     let nullable = otherwise.is_none() || results.iter().any(|result| result.ty.nullable);
-    let logical = common_of(&results, &at)?;
+    let logical = common_by(&results, &at, common_of_case)?;
     let mut results = as_one(results, &logical)?;
     let otherwise = if otherwise.is_some() { results.pop() } else { None };
     let of: Vec<Term> =

@@ -94,6 +94,8 @@ impl Lower<'_> {
             let error = QueryError::new(at, "this is no unit of an interval");
             return Err(error.expected("YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE or SECOND"));
         };
+        fitting(text, interval.leading_precision, interval.fractional_seconds_precision)
+            .map_err(|message| QueryError::new(at.clone(), message).help("INTERVAL '100' DAY(3) has three digits"))?;
         let amount = amount(text, first, last).ok_or_else(|| {
             QueryError::new(at.clone(), format!("'{text}' is no interval of this unit")).expected(EXAMPLES)
         })?;
@@ -104,6 +106,20 @@ impl Lower<'_> {
         }
         Ok(Term::constant(ScalarValue::Int64(Some(amount)), Kind::Millis, at))
     }
+}
+
+/// That an interval has no more digits than Calcite takes: two of its first unit, six of a fraction, unless it says how
+/// many.
+fn fitting(text: &str, leading: Option<u64>, fraction: Option<u64>) -> Result<(), String> {
+    let count = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count() as u64;
+    let (leading, fraction) = (leading.unwrap_or(2), fraction.unwrap_or(6));
+    if count(text.trim_start_matches(['-', '+'])) > leading {
+        return Err(format!("the first number of '{text}' has more than {leading} digits"));
+    }
+    if text.split_once('.').is_some_and(|(_, digits)| count(digits) > fraction) {
+        return Err(format!("the fraction of '{text}' has more than {fraction} digits"));
+    }
+    Ok(())
 }
 
 const EXAMPLES: &str = "such as '1' DAY, '1-2' YEAR TO MONTH, '1 02:03:04.5' DAY TO SECOND";
@@ -209,7 +225,8 @@ fn strict_date(text: &str) -> Option<i32> {
 /// The least integer type, a DECIMAL if there is a point, a DOUBLE if there is an exponent.
 pub(super) fn number(text: &str) -> Option<(ScalarValue, LogicalType)> {
     if text.contains(['e', 'E']) {
-        return Some((ScalarValue::Float64(Some(text.parse().ok()?)), LogicalType::Double));
+        let value = text.parse::<f64>().ok().filter(|value| value.is_finite())?;
+        return Some((ScalarValue::Float64(Some(value)), LogicalType::Double));
     }
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if fraction.is_empty() {
@@ -261,6 +278,15 @@ mod tests {
     }
 
     #[test]
+    fn an_interval_has_no_more_digits_than_it_says() {
+        assert!(fitting("99", None, None).is_ok());
+        assert!(fitting("100", None, None).is_err());
+        assert!(fitting("-100", Some(3), None).is_ok());
+        assert!(fitting("1 02:03:04.123456", None, None).is_ok());
+        assert!(fitting("1.1234567", None, None).is_err());
+    }
+
+    #[test]
     fn numbers_have_the_type_of_what_is_written() {
         let ty = |text: &str| number(text).map(|(_, ty)| ty.to_string());
         assert_eq!(ty("2147483648").as_deref(), Some("BIGINT"));
@@ -268,6 +294,7 @@ mod tests {
         assert_eq!(ty(".5").as_deref(), Some("DECIMAL(1, 1)"));
         assert_eq!(ty("9223372036854775808").as_deref(), Some("DECIMAL(19, 0)"));
         assert_eq!(ty("1e2").as_deref(), Some("DOUBLE"));
+        assert_eq!(ty("1e400"), None);
         assert_eq!(ty(&"9".repeat(39)), None);
     }
 }

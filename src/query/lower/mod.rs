@@ -93,7 +93,12 @@ impl<'a> Lower<'a> {
         self.depth.set(depth + 1);
         let planned = self.any(expression);
         self.depth.set(depth);
-        planned
+        let term = planned?;
+        if term.size > term::MOST_SIZE {
+            let message = format!("the query is too large: this consists of more than {} expressions", term::MOST_SIZE);
+            return self.refuse(expression, message);
+        }
+        Ok(term)
     }
 
     fn any(&self, expression: &Expr) -> Planned {

@@ -20,6 +20,12 @@ use crate::{
     },
 };
 
+/// The most expressions that one consists of. Functions that use an argument twice double it each time they are nested.
+pub(in crate::query) const MOST_SIZE: u64 = 10_000;
+
+/// The most bytes of a constant that is worked out while planning.
+const MOST_FOLDED: usize = 16 * 1024;
+
 /// An expression that has its type.
 #[derive(Debug, Clone)]
 pub(in crate::query) struct Term {
@@ -31,19 +37,22 @@ pub(in crate::query) struct Term {
     pub(in crate::query) fails: bool,
     /// Whether two evaluations of it may differ, so that it is not worked out while planning.
     pub(in crate::query) volatile: bool,
+    /// How many expressions it consists of, those that stand in it twice counted twice: they are evaluated twice.
+    pub(in crate::query) size: u64,
 }
 
 impl Term {
     /// A column of the source.
     pub(in crate::query) fn column(index: usize, column: &Column, at: Range<usize>) -> Self {
         let expr = Arc::new(ColumnOf::new(&column.name, index));
-        Self { expr, ty: Type::from(&column.ty), at, fails: false, volatile: false }
+        Self { expr, ty: Type::from(&column.ty), at, fails: false, volatile: false, size: 1 }
     }
 
     /// A constant.
     pub(in crate::query) fn constant(value: ScalarValue, kind: Kind, at: Range<usize>) -> Self {
         let nullable = value.is_null();
-        Self { expr: Arc::new(Literal::new(value)), ty: Type { kind, nullable }, at, fails: false, volatile: false }
+        let (expr, ty) = (Arc::new(Literal::new(value)), Type { kind, nullable });
+        Self { expr, ty, at, fails: false, volatile: false, size: 1 }
     }
 
     /// The word NULL.
@@ -104,10 +113,11 @@ impl Term {
     pub(in crate::query) fn over(expr: Arc<dyn PhysicalExpr>, ty: Type, at: Range<usize>, of: &[&Self]) -> Self {
         let fails = of.iter().any(|one| one.fails);
         let volatile = of.iter().any(|one| one.volatile);
-        let made = Self { expr, ty, at, fails, volatile };
-        let constant = !volatile && !of.is_empty() && of.iter().all(|one| one.value().is_some());
+        let size = of.iter().fold(1, |size: u64, one| size.saturating_add(one.size));
+        let made = Self { expr, ty, at, fails, volatile, size };
+        let constant = size <= MOST_SIZE && !volatile && !of.is_empty() && of.iter().all(|one| one.value().is_some());
         match constant.then(|| made.folded()).flatten() {
-            Some(value) => Self { expr: Arc::new(Literal::new(value)), fails: false, ..made },
+            Some(value) => Self { expr: Arc::new(Literal::new(value)), fails: false, size: 1, ..made },
             None => made,
         }
     }
@@ -115,13 +125,19 @@ impl Term {
     fn folded(&self) -> Option<ScalarValue> {
         let options = RecordBatchOptions::new().with_row_count(Some(1));
         let row = RecordBatch::try_new_with_options(Arc::new(ArrowSchema::empty()), Vec::new(), &options).ok()?;
-        match self.expr.evaluate(&row).ok()? {
+        let value = match self.expr.evaluate(&row).ok()? {
             ColumnarValue::Scalar(value) => Some(value),
             ColumnarValue::Array(array) if array.len() == 1 && !is_nested(array.data_type()) => {
                 ScalarValue::try_from_array(&array, 0).ok()
             }
             ColumnarValue::Array(_) => None,
-        }
+        };
+        // A long one would be copied for every row, whatever size that makes; a call is held to its budget.
+        value.filter(|value| match value {
+            ScalarValue::Utf8(Some(text)) => text.len() <= MOST_FOLDED,
+            ScalarValue::Binary(Some(bytes)) => bytes.len() <= MOST_FOLDED,
+            _ => true,
+        })
     }
 
     /// A call that is null where an argument is.

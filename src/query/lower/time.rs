@@ -199,14 +199,19 @@ pub(in crate::query) fn add(unit: Unit, count: Term, time: Term, at: Range<usize
     moved(time, interval, false, at)
 }
 
-/// Whole months from one moment to another.
+/// Whole months from one moment to another, as Calcite's `DateTimeUtils.subtractMonths`: those of the dates, and one
+/// less if they end at the date of the second, which is earlier in its day. Also backwards.
 fn months_between(from: NaiveDateTime, to: NaiveDateTime) -> Option<i64> {
-    if to < from {
-        return months_between(to, from).map(|months| -months);
-    }
-    let months = i64::from(to.year() - from.year()) * 12 + i64::from(to.month()) - i64::from(from.month());
-    let past = plus_months(from, months)? > to;
-    Some(if past { months - 1 } else { months })
+    let day = |moment: NaiveDateTime| moment.date().and_time(chrono::NaiveTime::MIN);
+    let (first, last) = (day(from), day(to));
+    let forward = |from: NaiveDateTime, to: NaiveDateTime| {
+        let months = i64::from(to.year() - from.year()) * 12 + i64::from(to.month()) - i64::from(from.month());
+        let past = plus_months(from, months)? > to;
+        Some(if past { months - 1 } else { months })
+    };
+    let months = if last < first { -forward(last, first)? } else { forward(first, last)? };
+    let ends_there = plus_months(first, months)? == last;
+    Some(if ends_there && to.time() < from.time() { months - 1 } else { months })
 }
 
 /// `TIMESTAMPDIFF(unit, from, to)`: whole units, cut toward zero.
