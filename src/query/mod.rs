@@ -36,7 +36,8 @@ mod syntax;
 mod tests;
 #[cfg(feature = "sql")]
 mod types;
-#[cfg(all(test, feature = "sql"))]
+#[cfg(feature = "sql")]
+#[cfg(test)]
 mod value_tests;
 
 use std::ops::Range;

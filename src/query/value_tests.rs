@@ -156,3 +156,29 @@ fn a_decimal_that_does_not_fit_is_null() {
     assert_eq!(value("CAST(id = 0 AS DECIMAL(1, 1))"), "NULL");
     assert_eq!(value("CAST(id = 0 AS DECIMAL(2, 1))"), "1.0");
 }
+
+#[test]
+fn integers_of_json_keep_their_digits() {
+    for (expression, expected) in [
+        (r#"JSON_VALUE('{"a":12345678901234567890123}', '$.a')"#, "12345678901234567890123"),
+        (r#"JSON_VALUE('{"a":"\"","b":[-12345678901234567890123]}', '$.b[0]')"#, "-12345678901234567890123"),
+        (r#"JSON_QUERY('{"a":[18446744073709551616, 1.5, "x"]}', '$.a')"#, r#"[18446744073709551616,1.5,"x"]"#),
+        (r#"JSON_VALUE('{"a":"12345678901234567890123"}', '$.a')"#, "12345678901234567890123"),
+        (r#"'{12345678901234567890123:1}' IS JSON"#, "false"),
+    ] {
+        assert_eq!(value(expression), expected, "{expression}");
+    }
+}
+
+#[test]
+fn instr_goes_backwards_from_the_end() {
+    for (expression, expected) in [
+        ("INSTR('hello world', 'l', -1)", "10"),
+        ("INSTR('hello world', 'l', -1, 2)", "4"),
+        ("INSTR('hello world', 'l', -1, 4)", "0"),
+        ("INSTR('hello world', 'l', 0)", "0"),
+        ("INSTR('hello world', 'l', 5)", "10"),
+    ] {
+        assert_eq!(value(expression), expected, "{expression}");
+    }
+}

@@ -41,6 +41,8 @@ pub(super) enum Node {
     Null,
     Bool(bool),
     Integer(i128),
+    /// An integer beyond 64 bits, as it is written.
+    Large(String),
     Float(f64),
     Text(String),
     Array(Vec<Node>),
@@ -122,6 +124,7 @@ impl Node {
             Self::Null => out.extend_from_slice(b"null"),
             Self::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
             Self::Integer(value) => out.extend_from_slice(value.to_string().as_bytes()),
+            Self::Large(digits) => out.extend_from_slice(digits.as_bytes()),
             Self::Float(value) => number::write_f64(*value, out),
             Self::Text(text) => write_text(text, out),
             Self::Array(items) => {
@@ -156,7 +159,80 @@ fn write_text(text: &str, out: &mut Vec<u8>) {
 }
 
 fn read(text: &str) -> Result<Node, String> {
-    serde_json::from_str(text).map_err(|_| "the text is no JSON".to_owned())
+    const WRONG: &str = "the text is no JSON";
+    let parsed = |text: &str| serde_json::from_str::<Node>(text).map_err(|_| WRONG.to_owned());
+    match with_marks(text) {
+        None => parsed(text),
+        Some(marked) => unmarked(parsed(&marked)?).ok_or_else(|| WRONG.into()),
+    }
+}
+
+/// Stands before the digits of a large integer while a document is parsed. It is no character.
+const MARK: char = '\u{fdd0}';
+
+/// A document whose integers beyond 64 bits, which the parser would round, are marked texts; `None` if it has none, or
+/// has the mark itself.
+fn with_marks(text: &str) -> Option<String> {
+    let mut made = String::new();
+    let (mut copied, mut at) = (0, 0);
+    let bytes = text.as_bytes();
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                at += 1;
+                while let Some(byte) = bytes.get(at).filter(|byte| **byte != b'"') {
+                    at += if *byte == b'\\' { 2 } else { 1 };
+                }
+                at += 1;
+            }
+            b'-' | b'0'..=b'9' => {
+                let of_number = |byte: &&u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+                let end = at + bytes.get(at..)?.iter().take_while(of_number).count();
+                let number = text.get(at..end)?;
+                if is_large(number) {
+                    made.push_str(text.get(copied..at)?);
+                    made.extend(['"', MARK]);
+                    made.push_str(number);
+                    made.push('"');
+                    copied = end;
+                }
+                at = end;
+            }
+            _ => at += 1,
+        }
+    }
+    if copied == 0 || text.contains(MARK) || text.to_ascii_lowercase().contains("\\ufdd0") {
+        return None;
+    }
+    made.push_str(text.get(copied..)?);
+    Some(made)
+}
+
+/// An integer that neither i64 nor u64 holds.
+fn is_large(number: &str) -> bool {
+    let digits = number.strip_prefix('-').unwrap_or(number);
+    digits.len() >= 19
+        && !digits.starts_with('0')
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && number.parse::<i64>().is_err()
+        && number.parse::<u64>().is_err()
+}
+
+/// Large integers instead of marked texts; `None` if one is the name of an entry.
+fn unmarked(node: Node) -> Option<Node> {
+    Some(match node {
+        Node::Text(text) => match text.strip_prefix(MARK) {
+            Some(digits) => Node::Large(digits.into()),
+            None => Node::Text(text),
+        },
+        Node::Array(items) => Node::Array(items.into_iter().map(unmarked).collect::<Option<_>>()?),
+        Node::Object(entries) => {
+            let entry =
+                |(name, value): (String, Node)| (!name.starts_with(MARK)).then(|| Some((name, unmarked(value)?)));
+            Node::Object(entries.into_iter().map(|one| entry(one).flatten()).collect::<Option<_>>()?)
+        }
+        other => other,
+    })
 }
 
 /// A path that is known, or one for each row.
@@ -262,6 +338,7 @@ fn value(given: Given<'_>) -> Planned {
             |node| match node {
                 Node::Float(value) => Some(*value),
                 Node::Integer(value) => Some(*value as f64),
+                Node::Large(digits) => digits.parse().ok(),
                 _ => None,
             },
         )),

@@ -253,9 +253,23 @@ fn instr(given: Given<'_>) -> Planned {
         longs(|row| {
             let (from, nth) =
                 (if row.len() > 2 { row.long(2) } else { 1 }, if row.len() > 3 { row.long(3) } else { 1 });
-            Ok(Some(place(row.text(1), row.text(0), from, nth)))
+            Ok(Some(match from {
+                0 => 0,
+                ..0 => place_from_end(row.text(1), row.text(0), from, nth),
+                1.. => place(row.text(1), row.text(0), from, nth),
+            }))
         }),
     ))
+}
+
+/// Where a text is found the nth time backwards, from a place that is counted from the end; 0: it is not. That Flink
+/// does so is known of single letters; the rest is inferred from Calcite's `SqlFunctions.position`.
+fn place_from_end(wanted: &str, text: &str, from: i64, nth: i64) -> i64 {
+    let count = |text: &str| i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+    let head = first(text, count(text).saturating_add(from).saturating_add(1));
+    let nth = usize::try_from(nth).ok().and_then(|nth| nth.checked_sub(1));
+    let found = nth.and_then(|nth| head.rmatch_indices(wanted).nth(nth));
+    found.map_or(0, |(start, _)| count(head.get(..start).unwrap_or_default()) + 1)
 }
 
 fn overlay(given: Given<'_>) -> Planned {
