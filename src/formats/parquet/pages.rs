@@ -64,7 +64,9 @@ pub(super) fn check_int96(
         if records == 0 {
             return Ok(());
         }
-        (definition.clear(), repetition.clear(), values.clear());
+        definition.clear();
+        repetition.clear();
+        values.clear();
     }
 }
 
