@@ -15,6 +15,8 @@ mod queries;
 mod round_trip;
 #[path = "flink_sql/runs.rs"]
 mod runs;
+#[path = "flink_sql/secrets.rs"]
+mod secrets;
 #[path = "flink_sql/verbs.rs"]
 mod verbs;
 

@@ -41,14 +41,15 @@ mod with_sql {
         model::nearest,
     };
 
-    /// Writes the script to stdout. No variable and no secret needs to be set.
+    /// Writes the script to stdout. No variable and no secret needs to be set but in a type and in a query, outside of its
+    /// texts.
     pub fn run(args: &Args) -> Exit {
         let Args { name, pipelines } = args;
         if !pipelines.is_dir() {
             tell!("error: --pipelines {}: not a folder", pipelines.display());
             return Exit::NoInput;
         }
-        let environment = Environment::of_process(None).with_placeholders();
+        let environment = Environment::of_process(None).with_unknowns();
         let files = discover(std::slice::from_ref(pipelines)).files;
         let mut all: Vec<_> = files.iter().map(|file| load_file(file, &REGISTRY, &environment)).collect();
         let is_it = |one: &crate::definition::Loaded| one.name.as_ref().is_some_and(|own| own.as_str() == name);

@@ -39,10 +39,13 @@ pub use with_sql::run;
 #[cfg(feature = "sql")]
 mod with_sql {
     use std::{
-        fs::{self, File},
+        fs::{self, File, Permissions},
         io::{self, Read, Write},
+        os::unix::fs::PermissionsExt,
         path::{Path, PathBuf},
     };
+
+    use tempfile::Builder;
 
     use super::{
         super::{
@@ -118,7 +121,7 @@ mod with_sql {
         Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
     }
 
-    /// Writes every definition, or none if one of the files is there.
+    /// Writes every definition, or none if one of the files is there. Each appears as a whole, or not at all.
     fn write_all(out: &Path, pipelines: &[Imported], force: bool) -> Result<Vec<PathBuf>, Refused> {
         let system = |what: &Path, error: &io::Error| {
             Refused(Exit::System, format!("{} cannot be written: {error}", what.display()))
@@ -131,10 +134,26 @@ mod with_sql {
             return Err(Refused(Exit::Refused, why));
         }
         fs::create_dir_all(out).map_err(|error| system(out, &error))?;
-        for (file, pipeline) in files.iter().zip(pipelines) {
-            let created = if force { File::create(file) } else { File::create_new(file) };
-            let written = created.and_then(|mut created| created.write_all(pipeline.text.as_bytes()));
-            written.map_err(|error| system(file, &error))?;
+        // First all of them beside their places, so that a full disk leaves nothing half-written.
+        let beside = |(file, pipeline): (&PathBuf, &Imported)| {
+            let mut named = Builder::new();
+            named.prefix(".import-").suffix(".tmp").permissions(Permissions::from_mode(0o666));
+            let written = named.tempfile_in(out).and_then(|mut new| {
+                new.write_all(pipeline.text.as_bytes())?;
+                new.as_file().sync_all()?;
+                Ok(new)
+            });
+            written.map_err(|error| system(file, &error))
+        };
+        let new = files.iter().zip(pipelines).map(beside).collect::<Result<Vec<_>, _>>()?;
+        for (number, (file, new)) in files.iter().zip(new).enumerate() {
+            let moved = if force { new.persist(file) } else { new.persist_noclobber(file) };
+            moved.map_err(|error| {
+                let Refused(exit, why) = system(file, &error.error);
+                let written: Vec<_> = files.iter().take(number).map(|file| file.display().to_string()).collect();
+                let so_far = if written.is_empty() { "nothing".to_owned() } else { written.join(", ") };
+                Refused(exit, format!("{why}; written so far: {so_far}"))
+            })?;
         }
         Ok(files)
     }

@@ -124,6 +124,9 @@ pub(super) fn check_value(
     }
     match spec.kind.parse(&scalar.text) {
         Ok(value) => Some((value, scalar.secret)),
+        Err(_) if scalar.unknown && (!spec.required || stand_in(spec).is_some()) => {
+            stand_in(spec).map(|value| (value, scalar.secret))
+        }
         Err(refusal) => {
             let message = if hidden {
                 format!("the value of `{name}` cannot be used")
@@ -131,10 +134,16 @@ pub(super) fn check_value(
                 format!("`{name}` is {}", quoted(&scalar.text))
             };
             let near = refusal.nearest.filter(|_| !hidden);
-            report.push(Diagnostic::error(message).at(node.span).expected(refusal.expected).nearest(near));
+            report.push_of_value(Diagnostic::error(message).at(node.span).expected(refusal.expected).nearest(near));
             None
         }
     }
+}
+
+/// What stands for a value that nobody knows yet.
+fn stand_in(spec: &OptionSpec) -> Option<OptionValue> {
+    let written = spec.default.or(spec.example.filter(|_| spec.required));
+    written.and_then(|text| spec.kind.parse(text).ok())
 }
 
 /// A value for a message, cut where it is long.

@@ -132,19 +132,30 @@ pub enum Style {
     Line,
 }
 
+/// A value with something in it that stands for what is not set.
+#[derive(Clone)]
+struct Placeholder {
+    /// The value.
+    value: Range<usize>,
+    /// What stands in the file for what is not set, and its name.
+    place: Span,
+    name: String,
+}
+
 /// One file and everything that is wrong with it.
 #[derive(Clone, Default)]
 pub struct Report {
     file: PathBuf,
     text: String,
     shown: Vec<Range<usize>>,
+    placeholders: Vec<Placeholder>,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl Report {
     /// A report on a file with this text, with nothing wrong so far.
     pub fn new(file: impl Into<PathBuf>, text: impl Into<String>) -> Self {
-        Self { file: file.into(), text: text.into(), shown: Vec::new(), diagnostics: Vec::new() }
+        Self { file: file.into(), text: text.into(), ..Self::default() }
     }
 
     /// The file.
@@ -177,9 +188,29 @@ impl Report {
         }
     }
 
-    /// Adds one.
+    /// Adds one. An error of a value that a placeholder stands in is that of what is not set.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        self.diagnostics.push(diagnostic);
+        // What is expected behind a part of a placeholder nobody needs to know.
+        self.tell(diagnostic, |_| None);
+    }
+
+    /// The same for an error of the value of an option as a whole, so that what is expected holds for any value.
+    pub(super) fn push_of_value(&mut self, diagnostic: Diagnostic) {
+        self.tell(diagnostic, |expected| expected);
+    }
+
+    fn tell(&mut self, diagnostic: Diagnostic, expected: impl FnOnce(Option<String>) -> Option<String>) {
+        let stands_in = |span: Span| self.placeholders.iter().find(|one| one.value.contains(&span.start));
+        let found = diagnostic.span.filter(|_| diagnostic.severity == Severity::Error).and_then(stands_in);
+        let Some(Placeholder { place, name, .. }) = found else { return self.diagnostics.push(diagnostic) };
+        let help = "set it: nothing can stand for it here";
+        let told = Diagnostic::error(format!("`{name}` is not set")).at(*place).help(help);
+        self.diagnostics.push(Diagnostic { expected: expected(diagnostic.expected), ..told });
+    }
+
+    /// Says that a placeholder stands in the value at `value`, for what is called `name` and referred to at `place`.
+    pub(super) fn stands_in(&mut self, value: Span, place: Span, name: String) {
+        self.placeholders.push(Placeholder { value: value.range(), place, name });
     }
 
     /// Says that what stands at `span` may be shown.

@@ -82,6 +82,8 @@ pub struct Scalar {
     pub secret: bool,
     /// Whether something was put in the place of a `${...}`, so that the text no longer stands in the file.
     pub substituted: bool,
+    /// Whether nobody knows its value yet and any would do; see `Environment::with_unknowns`.
+    pub unknown: bool,
 }
 
 impl fmt::Debug for Scalar {
@@ -248,7 +250,7 @@ impl Reading<'_> {
             Event::Scalar(text, style, anchor, tag) => {
                 refuse_extras(span, anchor, tag.is_some(), report);
                 let null = style == ScalarStyle::Plain && is_null(&text);
-                let scalar = Scalar { text: text.into_owned(), secret: false, substituted: false };
+                let scalar = Scalar { text: text.into_owned(), secret: false, substituted: false, unknown: false };
                 let text = scalar.text.clone();
                 let value = if null { Value::Null } else { Value::Scalar(scalar) };
                 self.place(span, text, value, report);

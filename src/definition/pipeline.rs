@@ -146,7 +146,10 @@ pub(super) fn read_pipeline(root: &Node, file: &Path, registry: &Registry, repor
         }
         Found::Absent | Found::Wrong => ReadEndpoint::default(),
     };
-    let on_error = on_error(&own, &letters, meant.contains(&DEAD_LETTER), begin, report);
+    // Nobody knows whether there is need of the section where `on_error` is not known.
+    let unknown =
+        matches!(top.get(s::ON_ERROR.name).map(|entry| &entry.value.value), Some(Value::Scalar(text)) if text.unknown);
+    let on_error = on_error(&own, &letters, unknown || meant.contains(&DEAD_LETTER), begin, report);
     let valid = name.clone().zip(source.endpoint.zip(sink.endpoint)).filter(|_| report.errors() == 0);
     let definition = valid.map(|(name, (source, sink))| PipelineDefinition {
         name,
@@ -172,7 +175,7 @@ pub(super) fn read_pipeline(root: &Node, file: &Path, registry: &Registry, repor
 }
 
 /// What `on_error` says, and whether the section for dead letters is there if and only if it asks for it. `meant`:
-/// a misspelt key was probably that section.
+/// a misspelt key was probably that section, or nobody knows whether it is asked for.
 fn on_error(own: &Checked, letters: &Found<'_>, meant: bool, begin: Span, report: &mut Report) -> OnError {
     let place = own.places.get(s::ON_ERROR.name).copied();
     let Some(text) = own.options.opt_text(&s::ON_ERROR) else { return OnError::Fail };
@@ -182,7 +185,7 @@ fn on_error(own: &Checked, letters: &Found<'_>, meant: bool, begin: Span, report
                 .at(place.unwrap_or(begin))
                 .expected("`dead_letter:` with a `connector:`"),
         ),
-        ("fail" | "skip", Found::Mapping(section)) => report.push(
+        ("fail" | "skip", Found::Mapping(section)) if !meant => report.push(
             Diagnostic::error(format!("nothing goes to `dead_letter`, for `on_error` is `{text}`"))
                 .at(section.key.unwrap_or(begin))
                 .help("write `on_error: dead_letter`, or take the section out"),

@@ -34,6 +34,16 @@ pub struct Environment {
     variable: Arc<Variables>,
     secrets_dir: Option<PathBuf>,
     placeholders: bool,
+    unknowns: bool,
+}
+
+/// What stands between `${` and `}`, resolved.
+#[derive(Debug)]
+struct Resolved {
+    text: String,
+    secret: bool,
+    /// Whether it is a placeholder.
+    unknown: bool,
 }
 
 /// Stands for what is not set: a text, a path and a URL that nobody answers at.
@@ -50,24 +60,32 @@ impl Environment {
         variable: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static,
         secrets_dir: Option<PathBuf>,
     ) -> Self {
-        Self { variable: Arc::new(variable), secrets_dir, placeholders: false }
+        Self { variable: Arc::new(variable), secrets_dir, placeholders: false, unknowns: false }
     }
 
     /// The same, but a secret that cannot be had and a variable that is not set and has no default are no error: a
-    /// placeholder stands for them. For what talks to no service.
+    /// placeholder stands for them. For what talks to no service. Where a placeholder is of no use, as for a number, it is
+    /// told that the variable is not set.
     #[must_use]
     pub fn with_placeholders(self) -> Self {
         Self { placeholders: true, ..self }
     }
 
-    fn secret(&self, name: &str) -> Result<String, Box<Diagnostic>> {
+    /// The same, and an option whose value is not known is taken for valid, whatever it is: its default stands for it,
+    /// or nothing. For what hands on values as they are written.
+    #[must_use]
+    pub fn with_unknowns(self) -> Self {
+        Self { placeholders: true, unknowns: true, ..self }
+    }
+
+    fn secret(&self, name: &str) -> Result<Resolved, Box<Diagnostic>> {
         if !is_name_of_secret(name) {
             let expected = "the name of a file in the secrets directory, without a path";
             return Err(Diagnostic::error(format!("`{name}` is not the name of a secret")).expected(expected).into());
         }
         let dir = match &self.secrets_dir {
             Some(dir) => dir,
-            None if self.placeholders => return Ok(PLACEHOLDER.to_owned()),
+            None if self.placeholders => return Ok(Resolved { secret: true, ..Resolved::placeholder() }),
             None => {
                 let message = format!("the secret `{name}` is asked for, but there is no secrets directory");
                 return Err(Diagnostic::error(message).help("give one with --secrets-dir").into());
@@ -83,21 +101,32 @@ impl Environment {
         let bytes = std::fs::read(&file).map_err(|error| refuse(&error.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|_| refuse("it is not UTF-8"))?;
         let text = text.strip_suffix('\n').map_or(text.as_str(), |text| text.strip_suffix('\r').unwrap_or(text));
-        Ok(text.to_owned())
+        Ok(Resolved { secret: true, ..Resolved::known(text) })
     }
 
-    fn variable(&self, name: &str, default: Option<&str>) -> Result<String, Box<Diagnostic>> {
+    fn variable(&self, name: &str, default: Option<&str>) -> Result<Resolved, Box<Diagnostic>> {
         match ((self.variable)(name), default) {
-            (Some(value), Some(default)) if value.is_empty() => Ok(default.to_owned()),
-            (Some(value), _) => value
-                .into_string()
-                .map_err(|_| Diagnostic::error(format!("the environment variable `{name}` is not UTF-8")).into()),
-            (None, Some(default)) => Ok(default.to_owned()),
-            (None, None) if self.placeholders => Ok(PLACEHOLDER.to_owned()),
+            (Some(value), Some(default)) if value.is_empty() => Ok(Resolved::known(default)),
+            (Some(value), _) => match value.into_string() {
+                Ok(value) => Ok(Resolved::known(value)),
+                Err(_) => Err(Diagnostic::error(format!("the environment variable `{name}` is not UTF-8")).into()),
+            },
+            (None, Some(default)) => Ok(Resolved::known(default)),
+            (None, None) if self.placeholders => Ok(Resolved::placeholder()),
             (None, None) => Err(Diagnostic::error(format!("the environment variable `{name}` is not set"))
                 .help(format!("set it, or write ${{{name}:-default}}; a literal `$` is written `$$`"))
                 .into()),
         }
+    }
+}
+
+impl Resolved {
+    fn known(text: impl Into<String>) -> Self {
+        Self { text: text.into(), secret: false, unknown: false }
+    }
+
+    fn placeholder() -> Self {
+        Self { text: PLACEHOLDER.to_owned(), secret: false, unknown: true }
     }
 }
 
@@ -128,6 +157,7 @@ fn resolve(scalar: &mut Scalar, span: Span, environment: &Environment, report: &
     let text = std::mem::take(&mut scalar.text);
     let mut rest = text.as_str();
     let mut good = true;
+    let mut unknown: Option<(Span, String)> = None;
     while let Some(dollar) = rest.find('$') {
         let (before, from) = rest.split_at(dollar);
         scalar.text.push_str(before);
@@ -148,10 +178,13 @@ fn resolve(scalar: &mut Scalar, span: Span, environment: &Environment, report: &
                 report.show(place);
             }
             match value_of(name, environment) {
-                Ok((value, secret)) => {
-                    scalar.text.push_str(&value);
-                    scalar.secret |= secret;
+                Ok(value) => {
+                    scalar.text.push_str(&value.text);
+                    scalar.secret |= value.secret;
                     scalar.substituted = true;
+                    if value.unknown {
+                        unknown.get_or_insert_with(|| (place, name.to_owned()));
+                    }
                 }
                 Err(diagnostic) => {
                     report.push(diagnostic.at(place));
@@ -165,6 +198,10 @@ fn resolve(scalar: &mut Scalar, span: Span, environment: &Environment, report: &
         }
     }
     scalar.text.push_str(rest);
+    if let Some((place, name)) = unknown.filter(|_| good) {
+        scalar.unknown = environment.unknowns;
+        report.stands_in(span, place, name);
+    }
     good
 }
 
@@ -189,10 +226,10 @@ fn is_name_of_variable(name: &str) -> bool {
     first && characters.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// The value of what stands between `${` and `}`, and whether it is a secret.
-fn value_of(reference: &str, environment: &Environment) -> Result<(String, bool), Box<Diagnostic>> {
+/// The value of what stands between `${` and `}`.
+fn value_of(reference: &str, environment: &Environment) -> Result<Resolved, Box<Diagnostic>> {
     if let Some(name) = reference.strip_prefix(SECRETS) {
-        return environment.secret(name).map(|value| (value, true));
+        return environment.secret(name);
     }
     let (name, default) = match reference.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
@@ -208,7 +245,7 @@ fn value_of(reference: &str, environment: &Environment) -> Result<(String, bool)
         let message = "a default cannot hold another `${...}`";
         return Err(Diagnostic::error(message).expected("a literal default").into());
     }
-    environment.variable(name, default).map(|value| (value, false))
+    environment.variable(name, default)
 }
 
 #[cfg(test)]
@@ -267,9 +304,9 @@ mod tests {
     fn a_placeholder_stands_only_for_what_is_not_set_and_has_no_default() {
         let environment = environment(None).with_placeholders();
         for (name, value) in [("NOPE", PLACEHOLDER), ("secret_values.x", PLACEHOLDER), ("A", "alpha"), ("B:-b", "b")] {
-            assert_eq!(value_of(name, &environment).unwrap().0, value, "{name}");
+            assert_eq!(value_of(name, &environment).unwrap().text, value, "{name}");
         }
-        assert!(value_of("secret_values.x", &environment).unwrap().1, "it is masked as any secret");
+        assert!(value_of("secret_values.x", &environment).unwrap().secret, "it is masked as any secret");
         assert!(value_of("secret_values.../x", &environment).is_err());
     }
 

@@ -2,7 +2,12 @@
 //!
 //! Values are taken as they are written, so that a reference stays one and a secret is not shown.
 
-use super::{rename::query_of, sql, write::declared};
+use super::{
+    rename::query_of,
+    script::{Piece, pieces},
+    sql,
+    write::declared,
+};
 use crate::{
     connectors::REGISTRY,
     definition::{
@@ -25,7 +30,7 @@ pub fn export(definition: &PipelineDefinition, text: &str) -> String {
     let tables = [exporting.table(&source, &definition.source), exporting.table(&sink, &definition.sink)];
     exporting.general(definition);
     let select = match exporting.top("query") {
-        Some(query) => query_of(&query.replace("$$", "$"), &source, &definition.source.schema),
+        Some(query) => query_of(query, &source, &definition.source.schema),
         None => format!("SELECT * FROM {}", sql::name(&source)),
     };
     // A comment at its end would swallow the semicolon.
@@ -36,6 +41,9 @@ pub fn export(definition: &PipelineDefinition, text: &str) -> String {
     let body = [settings, tables.join("\n"), insert].join("\n");
     if body.contains("${") {
         script += &sql::comment("${...} stands for a value that is not shown: put it in, or have it put in.");
+    }
+    if names_hold_dollars(&body) {
+        script += &sql::comment("Only in a name, between backticks, it is just that.");
     }
     let mut list = |head: &str, lines: &[String]| {
         if !lines.is_empty() {
@@ -66,6 +74,11 @@ fn entries(node: Option<&Node>) -> &[Entry] {
         Some(Value::Mapping(entries)) => entries,
         _ => &[],
     }
+}
+
+/// The text of a key of a section.
+fn within<'a>(entries: &'a [Entry], key: &str) -> Option<&'a str> {
+    entries.iter().find(|entry| entry.key.value == key).and_then(|entry| scalar(&entry.value))
 }
 
 fn scalar(node: &Node) -> Option<&str> {
@@ -100,27 +113,34 @@ impl<'a> Exporting<'a> {
         let mut set = |key: &str, value: &str| settings += &format!("SET '{key}' = {};\n", sql::value(value));
         set("pipeline.name", definition.name.as_str());
         let checkpoint = entries(self.at("checkpoint"));
-        let given =
-            |key: &str| checkpoint.iter().find(|entry| entry.key.value == key).and_then(|entry| scalar(&entry.value));
+        let given = |key: &str| within(checkpoint, key);
         let interval = show_duration(definition.checkpoint.interval);
         // Without it Flink takes no checkpoints, and nothing would be acknowledged.
         set("execution.checkpointing.interval", given(sections::INTERVAL.name).unwrap_or(&interval));
         if let Some(timeout) = given(sections::TIMEOUT.name) {
             set("execution.checkpointing.timeout", timeout);
         }
-        if !entries(self.at("restart")).is_empty() {
-            let restart = &definition.restart;
-            let (least, most) = (show_duration(restart.backoff_min), show_duration(restart.backoff_max));
-            if restart.max == 0 {
+        let restart = entries(self.at("restart"));
+        // What is not known here stays a reference.
+        let referred = |key: &str| within(restart, key).filter(|text| text.contains("${")).map(str::to_owned);
+        if !restart.is_empty() {
+            let of = &definition.restart;
+            let max = referred(sections::RESTART_MAX.name);
+            let (least, most) = (show_duration(of.backoff_min), show_duration(of.backoff_max));
+            if of.max == 0 && max.is_none() {
                 set("restart-strategy.type", "none");
             } else {
+                let within = referred(sections::RESTART_WITHIN.name).unwrap_or_else(|| show_duration(of.within));
                 set("restart-strategy.type", "failure-rate");
-                set("restart-strategy.failure-rate.max-failures-per-interval", &restart.max.to_string());
-                set("restart-strategy.failure-rate.failure-rate-interval", &show_duration(restart.within));
+                let max = max.unwrap_or_else(|| of.max.to_string());
+                set("restart-strategy.failure-rate.max-failures-per-interval", &max);
+                set("restart-strategy.failure-rate.failure-rate-interval", &within);
                 set("restart-strategy.failure-rate.delay", &least);
             }
-            if least != most {
-                self.lacks(format!("restart.backoff: {least}..{most}; the wait of failure-rate does not grow"));
+            let backoff = referred(sections::RESTART_BACKOFF.name);
+            if least != most || backoff.is_some() {
+                let backoff = backoff.unwrap_or_else(|| format!("{least}..{most}"));
+                self.lacks(format!("restart.backoff: {backoff}; the wait of failure-rate does not grow"));
             }
         }
         for entry in checkpoint.iter().filter(|entry| entry.key.value == sections::MAX_UNACKNOWLEDGED.name) {
@@ -135,6 +155,9 @@ impl<'a> Exporting<'a> {
             for entry in entries(self.at(section)) {
                 self.lacks_option(section, &entry.key.value, false, &entry.value);
             }
+        }
+        if let Some(unknown) = self.top(sections::ON_ERROR.name).filter(|text| text.contains("${")) {
+            return self.lacks(format!("on_error: {unknown}; in Flink the job fails"));
         }
         match (definition.on_error, &definition.dead_letter) {
             (OnError::Fail, _) => {}
@@ -198,6 +221,12 @@ impl<'a> Exporting<'a> {
         };
         Some(format!("  {} = {}", sql::text(key), sql::value(&value)))
     }
+}
+
+/// Whether a name of the script looks like a reference, which it never is. Flink has no escapes in names.
+fn names_hold_dollars(script: &str) -> bool {
+    let is_one = |piece: &Piece| piece.name().is_some_and(|name| name.contains("${"));
+    script.contains("${") && pieces(script).is_ok_and(|pieces| pieces.iter().any(is_one))
 }
 
 /// What may be shown of a secret: the reference that it is, without a default; or where to put it.

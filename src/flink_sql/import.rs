@@ -1,13 +1,15 @@
 //! From a script to definitions, one for each INSERT.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     ops::Range,
     path::{Path as FilePath, PathBuf},
 };
 
+use sqlparser::tokenizer::Token;
+
 use super::{
-    script::Script,
+    script::{Piece, Script, is_mark, is_text, is_whole},
     select::{Item, ItemKind, QueryText},
     statements::{Insert, Statements, read_statements},
     table::Table,
@@ -15,7 +17,7 @@ use super::{
 };
 use crate::{
     connectors::{REGISTRY, load_texts},
-    definition::{Diagnostic, Environment, Located, Report, Role, Span},
+    definition::{Diagnostic, Environment, LARGEST_FILE, Located, Report, Role, Span},
     model::{Column, LogicalType, PipelineName, nearest},
     query::Query,
 };
@@ -47,7 +49,7 @@ pub fn import(file: &FilePath, text: &str) -> Import {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let mut importing =
         Importing { script: &script, statements: &statements, file: &name, report, used: BTreeSet::new() };
-    let mut names = HashSet::new();
+    let mut names = Names::default();
     let drafts: Vec<_> = statements.inserts.iter().filter_map(|insert| importing.draft(insert, &mut names)).collect();
     importing.unused();
     if !importing.report.has_errors() {
@@ -62,12 +64,29 @@ pub fn import(file: &FilePath, text: &str) -> Import {
 
 /// Says what of the script may be shown: all but texts that may be secrets.
 fn show(script: &Script<'_>, statements: &Statements, report: &mut Report) {
-    use sqlparser::tokenizer::Token;
     // A line and column are not asked for.
     let bytes = |at: &Range<usize>| Span { start: at.start, end: at.end, ..Span::default() };
-    let is_text = |token: &Token| matches!(token, Token::SingleQuotedString(_) | Token::UnicodeStringLiteral(_));
-    for piece in script.pieces.iter().filter(|piece| !is_text(&piece.token)) {
-        report.show(bytes(&piece.at));
+    let ends = script.pieces.iter().filter(|piece| piece.token == Token::SemiColon);
+    ends.for_each(|piece| report.show(bytes(&piece.at)));
+    let mut torn = false;
+    for pieces in script.statements().into_iter().filter_map(|range| script.pieces.get(range)) {
+        let begins = |word| pieces.first().is_some_and(|piece: &Piece| piece.is(word));
+        let options = pieces.windows(2).position(|pair| match pair {
+            [with, next] => next.token == Token::Eq || (with.is("WITH") && !next.is("LOCAL") && !next.is("TIME")),
+            _ => false,
+        });
+        // Behind it a value may stand that is not in quotes.
+        let end = match () {
+            () if torn => 0,
+            () if begins("CREATE") => options.map_or(pieces.len(), |with| with + 1),
+            () if begins("SET") || begins("RESET") => 1,
+            () => pieces.len(),
+        };
+        let (all, marks) = pieces.split_at_checked(end).unwrap_or((pieces, &[]));
+        let (all, marks) =
+            (all.iter().filter(|piece| !is_text(&piece.token)), marks.iter().filter(|piece| is_mark(&piece.token)));
+        all.chain(marks).for_each(|piece| report.show(bytes(&piece.at)));
+        torn = !is_whole(pieces);
     }
     for insert in &statements.inserts {
         let pieces = script.pieces.get(insert.select.pieces.clone()).unwrap_or_default();
@@ -85,6 +104,29 @@ fn show(script: &Script<'_>, statements: &Statements, report: &mut Report) {
                 report.show(option.value.span);
             }
         }
+    }
+}
+
+/// The names that are taken.
+#[derive(Default)]
+struct Names {
+    taken: HashSet<PipelineName>,
+    /// Of each name that was wanted twice the number that is tried next.
+    next: HashMap<PipelineName, u64>,
+}
+
+impl Names {
+    /// The name, or with a number behind it where it is taken.
+    fn free(&mut self, wanted: &PipelineName) -> PipelineName {
+        let mut name = wanted.clone();
+        while !self.taken.insert(name.clone()) {
+            let next = self.next.entry(wanted.clone()).or_insert(2);
+            let number = format!("-{next}");
+            *next += 1;
+            let kept = wanted.as_str().get(..PipelineName::MAX.saturating_sub(number.len()));
+            name = PipelineName::resembling(&format!("{}{number}", kept.unwrap_or(wanted.as_str())));
+        }
+        name
     }
 }
 
@@ -113,7 +155,7 @@ impl<'a> Importing<'a> {
         }
     }
 
-    fn draft(&mut self, insert: &'a Insert, names: &mut HashSet<PipelineName>) -> Option<Draft<'a>> {
+    fn draft(&mut self, insert: &'a Insert, names: &mut Names) -> Option<Draft<'a>> {
         let sink = self.find(insert, &insert.target);
         let source = self.find(insert, &insert.select.from);
         let (source, sink) = source.zip(sink)?;
@@ -136,17 +178,17 @@ impl<'a> Importing<'a> {
         let inherits = declared == schema && sink.columns.len() == declared.len();
         let name = self.name(insert, source, sink, names);
         let parts = Parts { file: self.file, name, insert, source, sink, query, inherits };
-        write(parts, &mut self.report)
+        let draft = write(parts, &mut self.report)?;
+        if draft.yaml.text.len() as u64 > LARGEST_FILE {
+            let error = Diagnostic::error("the definition would be larger than 256 KiB").at(insert.place);
+            self.report.push(error.expected("less than a definition may hold"));
+            return None;
+        }
+        Some(draft)
     }
 
     /// What the pipeline is called: as the script says, else by its tables.
-    fn name(
-        &mut self,
-        insert: &Insert,
-        source: &Table,
-        sink: &Table,
-        names: &mut HashSet<PipelineName>,
-    ) -> PipelineName {
+    fn name(&mut self, insert: &Insert, source: &Table, sink: &Table, names: &mut Names) -> PipelineName {
         let wanted = match insert.settings.name() {
             Some(setting) => {
                 if let Err(expected) = PipelineName::new(&setting.value) {
@@ -157,22 +199,17 @@ impl<'a> Importing<'a> {
             }
             None => format!("{}-to-{}", source.path.last(), sink.path.last()),
         };
-        let numbered = (2..).map(|number| format!("{wanted}-{number}"));
-        let mut candidates =
-            std::iter::once(wanted.clone()).chain(numbered).map(|name| PipelineName::resembling(&name));
-        // There are more numbers than names.
-        let free = candidates.find(|name| !names.contains(name)).unwrap_or_else(|| PipelineName::resembling(&wanted));
-        names.insert(free.clone());
-        free
+        names.free(&PipelineName::resembling(&wanted))
     }
 
     /// The select list in the order of the sink's columns, where the INSERT names some and it is another order.
     fn columns(&mut self, insert: &Insert, source: &Table, sink: &Table) -> Option<Vec<Result<Range<usize>, String>>> {
         let everything: Vec<Item>;
         let items = match insert.select.items.as_slice() {
-            [Item { at, kind: ItemKind::Everything }] => {
+            [Item { at, kind: ItemKind::Everything, .. }] => {
                 let column = |column: &super::table::TableColumn| ItemKind::Column(column.column.name.clone());
-                everything = source.columns.iter().map(|of| Item { at: at.clone(), kind: column(of) }).collect();
+                let item = |of| Item { at: at.clone(), kind: column(of), of: None };
+                everything = source.columns.iter().map(item).collect();
                 everything.as_slice()
             }
             items if items.iter().any(|item| item.kind == ItemKind::Everything) => {

@@ -18,7 +18,8 @@ const DOUBLE: [char; 2] = ['\u{201c}', '\u{201d}'];
 /// The script with every comment blanked out, and quotes that were typeset put back. `None`: what is wrong hides the
 /// rest, and has been reported.
 pub(super) fn repair(script: &str, places: &Places<'_>, report: &mut Report) -> Option<String> {
-    let mut repair = Repair { script, places, report, clean: String::with_capacity(script.len()), at: 0, quotes: None };
+    let clean = String::with_capacity(script.len());
+    let mut repair = Repair { script, places, report, clean, at: 0, quotes: None, dash: None };
     let before = repair.report.errors();
     while let Some(c) = repair.rest().chars().next() {
         repair.piece(c);
@@ -27,7 +28,16 @@ pub(super) fn repair(script: &str, places: &Places<'_>, report: &mut Report) -> 
         let warning = Diagnostic::warning("typographic quotes are read as `'`").at(places.span(first));
         repair.report.push(warning.help("a web page or a word processor has changed them"));
     }
-    (repair.report.errors() == before).then_some(repair.clean)
+    if repair.report.errors() > before {
+        return None;
+    }
+    if let Some(first) = repair.dash.take() {
+        let dash = script.get(first.clone()).unwrap_or_default();
+        let warning = Diagnostic::warning(format!("what follows `{dash}` on its line is read as a comment"));
+        let help = "a web page or a word processor has made it of `--`; where a minus was meant, write `-`";
+        repair.report.push(warning.at(places.span(first)).help(help));
+    }
+    Some(repair.clean)
 }
 
 struct Repair<'a, 'b> {
@@ -39,6 +49,8 @@ struct Repair<'a, 'b> {
     at: usize,
     /// The first typographic quote.
     quotes: Option<Range<usize>>,
+    /// The first dash that begins a comment.
+    dash: Option<Range<usize>>,
 }
 
 impl<'a> Repair<'a, '_> {
@@ -62,14 +74,12 @@ impl<'a> Repair<'a, '_> {
 
     fn piece(&mut self, c: char) {
         let rest = self.rest();
-        let line = rest.find('\n').unwrap_or(rest.len());
         match c {
             '\'' | '`' => self.quoted(c),
-            EM_DASH | EN_DASH => {
-                self.look_for_swallowed_code(rest.get(c.len_utf8()..line).unwrap_or_default(), c);
-                self.blank(line);
-            }
-            '-' if rest.starts_with("--") => self.blank(line),
+            EM_DASH | EN_DASH => self.dash(c),
+            '-' if rest.starts_with("--") => self.blank(line(rest)),
+            // Flink has these too. What stands behind a colon is the address that the client takes without quotes.
+            '/' if rest.starts_with("//") && !self.clean.ends_with(':') => self.blank(line(rest)),
             '/' if rest.starts_with("/*+") => {
                 let end = rest.find("*/").map_or(rest.len(), |end| end + 2);
                 let hint = self.places.span(self.at..self.at + end);
@@ -125,15 +135,37 @@ impl<'a> Repair<'a, '_> {
         self.blank(self.rest().len());
     }
 
-    /// A page that has lost its line breaks has code behind its comments.
-    fn look_for_swallowed_code(&mut self, comment: &str, dash: char) {
-        let before = self.script.get(..self.at).and_then(|before| before.rsplit('\n').next()).unwrap_or_default();
+    /// A comment that was `--`, unless it looks like something else: a page that has lost its line breaks has code
+    /// behind its comments, and a dash may have been a minus.
+    fn dash(&mut self, dash: char) {
+        let rest = self.rest();
+        let length = line(rest);
+        let comment = rest.get(dash.len_utf8()..length).unwrap_or_default();
+        let at = self.at..self.at + dash.len_utf8();
+        let place = self.places.span(at.clone());
+        let before = self.clean.rsplit('\n').next().unwrap_or_default().trim_end();
         if swallows(comment, before.trim().is_empty()) {
-            let place = self.places.span(self.at..self.at + dash.len_utf8());
             let error = Diagnostic::error(format!("the comment behind `{dash}` has swallowed the rest of its line"));
             self.report.push(error.at(place).help("put a line break after each comment, as the script once had"));
+        } else if subtracts(before, comment) {
+            let error = Diagnostic::error(format!("`{dash}` may be a minus here, or begin a comment")).at(place);
+            self.report.push(error.expected("`-` or `--`"));
         }
+        self.dash.get_or_insert(at);
+        self.blank(length);
     }
+}
+
+/// How long the first line of a text is, in bytes. A carriage return alone ends a comment in Flink too.
+fn line(text: &str) -> usize {
+    text.find(['\n', '\r']).unwrap_or(text.len())
+}
+
+/// Whether a dash stands where a minus could: behind a value or a name, and before a number, or before what ends the
+/// statement.
+fn subtracts(before: &str, comment: &str) -> bool {
+    let value = before.ends_with(|c: char| c.is_alphanumeric() || "_$'`)]".contains(c));
+    value && (comment.contains(';') || comment.trim_start().starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Whether a comment holds code that came after it. `whole_line`: nothing stands before it, so it may be an option that
@@ -164,18 +196,62 @@ mod tests {
     fn comments_are_blank_and_everything_stays_where_it_was() {
         for (script, expected) in [
             ("a -- b\nc", "a     \nc"),
+            ("a -- b\rc // d\r\ne", "a     \rc     \r\ne"),
             ("a /* b\n c */ d", "a     \n      d"),
             ("'--' `/*` x", "'--' `/*` x"),
             ("'it''s -- x' y", "'it''s -- x' y"),
-            ("a \u{2014} b\r\nc", "a      \r\nc"),
-            ("a \u{2013} it's\nc", "a         \nc"),
             ("'a \u{2014} b'", "'a \u{2014} b'"),
+            ("a // it's; b\nc '//' `//` /* // */ d", "a           \nc '//' `//`          d"),
+            ("SET a = http://b;\nc", "SET a = http://b;\nc"),
         ] {
             let (clean, told) = repaired(script);
             assert_eq!(clean.as_deref(), Some(expected), "{script:?}: {told}");
             assert_eq!(clean.unwrap().len(), script.len());
             assert_eq!(told, "", "{script:?}");
         }
+    }
+
+    #[test]
+    fn a_dash_that_begins_a_comment_is_told_once() {
+        for (script, expected) in [
+            ("a, \u{2014} b\r\nc \u{2013} d", "a,      \r\nc      "),
+            ("a \u{2013} it's\nc", "a         \nc"),
+            ("\u{2014} 5 of them; all\nc", "                  \nc"),
+            ("a; \u{2014} 5 of them; all\nc", "a;                   \nc"),
+        ] {
+            let (clean, told) = repaired(script);
+            assert_eq!(clean.as_deref(), Some(expected), "{script:?}: {told}");
+            assert_eq!(told.lines().count(), 1, "{told}");
+            assert!(
+                told.contains(": warning: what follows `")
+                    && told.contains("` on its line is read as a comment; a web page"),
+                "{told}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_dash_that_may_be_a_minus_is_refused() {
+        for (script, place) in [
+            ("SELECT a FROM s WHERE\n a > 5 \u{2013} 1 AND b = 'x'\nAND c", "2:8"),
+            ("SELECT a FROM s WHERE b > f(a) \u{2013} b AND c = 'x';", "1:32"),
+            ("SELECT `a` \u{2014} 1 AS a\nFROM s", "1:12"),
+            ("SELECT a \u{2013} b AS a FROM s;", "1:10"),
+        ] {
+            let (clean, told) = repaired(script);
+            assert!(clean.is_none(), "{script}");
+            assert!(told.starts_with(&format!("a.sql:{place}: error: `")), "{told}");
+            assert!(told.ends_with("` may be a minus here, or begin a comment; expected `-` or `--`\n"), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_script_of_one_long_line_takes_no_longer_than_one_of_many() {
+        let began = std::time::Instant::now();
+        let script = format!("{}\u{2014} {}", "a 'b' / - ".repeat(80_000), "c ".repeat(80_000));
+        assert!(repaired(&script).0.is_some());
+        // It was half a minute.
+        assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
     }
 
     #[test]

@@ -65,6 +65,12 @@ impl<'a> Script<'a> {
         self.clean.get(bytes).unwrap_or_default()
     }
 
+    /// Whether what stands at this byte is inside of a piece, such as a line break in a text.
+    pub(super) fn is_inside(&self, at: usize) -> bool {
+        let index = self.pieces.partition_point(|piece| piece.at.end <= at);
+        self.pieces.get(index).is_some_and(|piece| piece.at.start <= at)
+    }
+
     /// The statements, as ranges of pieces, without their semicolons; none is empty.
     pub(super) fn statements(&self) -> Vec<Range<usize>> {
         let ends = self.pieces.iter().enumerate().filter(|(_, piece)| piece.token == Token::SemiColon);
@@ -213,14 +219,21 @@ impl<'s> Cursor<'s> {
     /// Says that the next piece is not what it should be.
     pub(super) fn unexpected(&self, expected: impl Into<String>) -> Box<Diagnostic> {
         let found = match self.peek() {
-            // A text may be a secret.
-            Some(Piece { token: Token::SingleQuotedString(_) | Token::UnicodeStringLiteral(_), .. }) => {
-                "a text".to_owned()
-            }
+            // It may be a secret.
+            Some(piece) if is_text(&piece.token) => "a text".to_owned(),
             Some(piece) => format!("`{}`", self.script.text(piece.at.clone()).trim_matches('`')),
             None => "the end of the statement".to_owned(),
         };
         Box::new(Diagnostic::error(format!("found {found}")).at(self.here()).expected(expected))
+    }
+
+    /// The same where what stands there may be a secret, or a part of one: only what is no value is repeated.
+    pub(super) fn unexpected_value(&self, expected: impl Into<String>) -> Box<Diagnostic> {
+        match self.peek().map(|piece| &piece.token) {
+            None => self.unexpected(expected),
+            Some(token) if is_text(token) || is_mark(token) => self.unexpected(expected),
+            Some(_) => Box::new(Diagnostic::error("found a value without `'`").at(self.here()).expected(expected)),
+        }
     }
 
     pub(super) fn token(&mut self, token: &Token) -> Read<()> {
@@ -254,11 +267,10 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// A text in quotes; `true` with one that was written with escapes, in which a dollar sign is just that.
-    pub(super) fn string(&mut self, expected: &str) -> Read<(String, bool)> {
+    /// A text in quotes.
+    pub(super) fn string(&mut self, expected: &str) -> Read<String> {
         let found = match self.peek().map(|piece| &piece.token) {
-            Some(Token::SingleQuotedString(text)) => (text.clone(), false),
-            Some(Token::UnicodeStringLiteral(text)) => (text.clone(), true),
+            Some(Token::SingleQuotedString(text) | Token::UnicodeStringLiteral(text)) => text.clone(),
             _ => return Err(self.unexpected(expected)),
         };
         self.next += 1;
@@ -289,16 +301,34 @@ impl<'s> Cursor<'s> {
     }
 }
 
-/// How deep in parentheses and angle brackets something is.
+/// Whether every parenthesis of a statement is closed.
+pub(super) fn is_whole(pieces: &[Piece]) -> bool {
+    let mut depth = Depth::default();
+    pieces.iter().for_each(|piece| depth.pass_expression(&piece.token));
+    depth.is_zero()
+}
+
+/// Whether it is a text as Flink writes one.
+pub(super) const fn is_text(token: &Token) -> bool {
+    matches!(token, Token::SingleQuotedString(_) | Token::UnicodeStringLiteral(_))
+}
+
+/// Whether it can be no part of a value.
+pub(super) const fn is_mark(token: &Token) -> bool {
+    matches!(token, Token::Eq | Token::Comma | Token::LParen | Token::RParen)
+}
+
+/// How deep in parentheses and brackets something is.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Depth {
     round: u32,
     angle: u32,
+    square: u32,
 }
 
 impl Depth {
     pub(super) const fn is_zero(self) -> bool {
-        self.round == 0 && self.angle == 0
+        self.round == 0 && self.angle == 0 && self.square == 0
     }
 
     pub(super) fn pass(&mut self, token: &Token) {
@@ -308,13 +338,15 @@ impl Depth {
             Token::Lt => self.angle += 1,
             Token::Gt => self.angle = self.angle.saturating_sub(1),
             Token::ShiftRight => self.angle = self.angle.saturating_sub(2),
+            Token::LBracket => self.square += 1,
+            Token::RBracket => self.square = self.square.saturating_sub(1),
             _ => {}
         }
     }
 
     /// The same for expressions, where an angle bracket compares.
-    pub(super) fn pass_round(&mut self, token: &Token) {
-        if matches!(token, Token::LParen | Token::RParen) {
+    pub(super) fn pass_expression(&mut self, token: &Token) {
+        if matches!(token, Token::LParen | Token::RParen | Token::LBracket | Token::RBracket) {
             self.pass(token);
         }
     }

@@ -8,6 +8,7 @@ use std::ops::Range;
 use sqlparser::tokenizer::Token;
 
 use super::{
+    reserved::is_reserved,
     script::{Cursor, Depth, Path, Read, Script},
     table::refusal,
 };
@@ -25,6 +26,8 @@ pub(super) struct Select {
     pub pieces: Range<usize>,
     /// The piece `FROM`.
     pub from_piece: usize,
+    /// The piece `ALL` behind SELECT, which says nothing.
+    all: Option<usize>,
     /// Whether there is a predicate.
     pub has_where: bool,
 }
@@ -35,16 +38,40 @@ pub(super) struct Item {
     /// Its bytes in the script.
     pub at: Range<usize>,
     pub kind: ItemKind,
+    /// The name in front of the column or the star, as in `t.id`.
+    pub of: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ItemKind {
     /// `*` or `t.*`
     Everything,
-    /// A column as it is, whatever it is called afterwards.
+    /// A column as it is, whatever it is called afterwards. What is in front of it is the table's name, if anything.
     Column(String),
     Other,
 }
+
+/// What Flink takes for a value, also where a column has that name.
+const VALUES: [&str; 18] = [
+    "CURRENT_CATALOG",
+    "CURRENT_DATE",
+    "CURRENT_DEFAULT_TRANSFORM_GROUP",
+    "CURRENT_PATH",
+    "CURRENT_ROLE",
+    "CURRENT_SCHEMA",
+    "CURRENT_TIME",
+    "CURRENT_TIMESTAMP",
+    "CURRENT_USER",
+    "DEFAULT",
+    "FALSE",
+    "LOCALTIME",
+    "LOCALTIMESTAMP",
+    "NULL",
+    "SESSION_USER",
+    "SYSTEM_USER",
+    "TRUE",
+    "USER",
+];
 
 /// What may not stand anywhere in a query behind its own SELECT, and what it is called.
 const NOWHERE: [(&str, &str); 2] = [("SELECT", "a second SELECT"), ("OVER", "a window (OVER)")];
@@ -108,16 +135,27 @@ fn read(cursor: &mut Cursor<'_>, report: &mut Report) -> Read<Select> {
         report.push(refusal("SELECT DISTINCT").at(cursor.here()));
         cursor.next += 1;
     }
-    cursor.takes(&["ALL"]);
-    let items = items(cursor)?;
+    let all = cursor.next;
+    let all = cursor.takes(&["ALL"]).then_some(all);
+    let mut items = items(cursor)?;
     let from_piece = cursor.next;
     if !cursor.takes(&["FROM"]) {
         return Err(Box::new(refusal("a SELECT without FROM").at(cursor.here())));
     }
     let (from, alias) = from(cursor)?;
+    let called = alias.as_deref().unwrap_or_else(|| from.last());
+    for item in items.iter_mut().filter(|item| item.of.as_deref().is_some_and(|of| of != called)) {
+        if item.kind == ItemKind::Everything {
+            let everything = format!("`{}.*`", item.of.as_deref().unwrap_or_default());
+            let error = refusal(&everything).at(cursor.script.places.span(item.at.clone()));
+            report.push(error.expected(format!("`{called}.*`")));
+        }
+        // The field of a column, or nothing at all: the planner knows.
+        item.kind = ItemKind::Other;
+    }
     let has_where = cursor.takes(&["WHERE"]);
     rest(cursor, has_where, report)?;
-    Ok(Select { from, alias, items, pieces: first..cursor.end, from_piece, has_where })
+    Ok(Select { from, alias, items, pieces: first..cursor.end, from_piece, all, has_where })
 }
 
 /// The select list; `FROM`, or the end, is next afterwards.
@@ -135,36 +173,43 @@ fn items(cursor: &mut Cursor<'_>) -> Read<Vec<Item>> {
             if cursor.next == first {
                 return Err(cursor.unexpected("a column or an expression"));
             }
-            items.push(Item { at: cursor.since(first), kind: kind(cursor, first..cursor.next) });
+            let (kind, of) = kind(cursor, first..cursor.next);
+            items.push(Item { at: cursor.since(first), kind, of });
             if end {
                 return Ok(items);
             }
             first = cursor.next + 1;
         }
-        piece.iter().for_each(|piece| depth.pass_round(&piece.token));
+        piece.iter().for_each(|piece| depth.pass_expression(&piece.token));
         cursor.next += 1;
     }
 }
 
-/// What the pieces of an item make of it.
-fn kind(cursor: &Cursor<'_>, pieces: Range<usize>) -> ItemKind {
+/// What the pieces of an item make of it, and the name in front of it.
+fn kind(cursor: &Cursor<'_>, pieces: Range<usize>) -> (ItemKind, Option<String>) {
+    const OTHER: (ItemKind, Option<String>) = (ItemKind::Other, None);
     let mut item = Cursor { next: pieces.start, end: pieces.end, ..cursor.clone() };
     let Ok(first) = item.name("") else {
         let star = item.peek().is_some_and(|piece| piece.token == Token::Mul) && pieces.len() == 1;
-        return if star { ItemKind::Everything } else { ItemKind::Other };
+        return if star { (ItemKind::Everything, None) } else { OTHER };
     };
-    let mut column = first;
+    let (mut column, mut of) = (first, None);
     if item.takes_token(&Token::Period) {
+        of = first.name().map(str::to_owned);
         if item.takes_token(&Token::Mul) {
-            return if item.peek().is_none() { ItemKind::Everything } else { ItemKind::Other };
+            return if item.peek().is_none() { (ItemKind::Everything, of) } else { OTHER };
         }
-        let Ok(second) = item.name("") else { return ItemKind::Other };
+        let Ok(second) = item.name("") else { return OTHER };
         column = second;
+    } else if VALUES.iter().any(|word| first.is(word)) {
+        return OTHER;
     }
     item.takes(&["AS"]);
     let _alias = item.name("");
-    let name = column.name().filter(|_| item.peek().is_none());
-    name.map_or(ItemKind::Other, |name| ItemKind::Column(name.to_owned()))
+    match column.name().filter(|_| item.peek().is_none()) {
+        Some(name) => (ItemKind::Column(name.to_owned()), of),
+        None => OTHER,
+    }
 }
 
 /// The table, and what it is called.
@@ -209,7 +254,7 @@ fn rest(cursor: &mut Cursor<'_>, has_where: bool, report: &mut Report) -> Read<(
         if !has_where {
             return Err(cursor.unexpected("`WHERE` or the end of the statement"));
         }
-        depth.pass_round(&piece.token);
+        depth.pass_expression(&piece.token);
         cursor.next += 1;
     }
     Ok(())
@@ -266,7 +311,13 @@ impl Select {
         let from = pieces(self.from_piece..self.from_piece + 1).first().map_or(end, |piece| piece.at.start);
         let mut text = QueryText::default();
         match items {
-            None => lines(&mut text, script, start..self.from.at.start),
+            None => match self.all.and_then(|all| script.pieces.get(all)) {
+                None => lines(&mut text, script, start..self.from.at.start),
+                Some(all) => {
+                    lines(&mut text, script, start..start + "SELECT".len());
+                    lines(&mut text, script, all.at.end..self.from.at.start);
+                }
+            },
             Some(items) => {
                 text.put("SELECT ", start);
                 for (number, item) in items.iter().enumerate() {
@@ -299,13 +350,14 @@ impl Select {
     }
 }
 
-/// Adds a stretch of the script without the blanks at the ends of lines and without lines that are blank.
+/// Adds a stretch of the script without the blanks at the ends of lines and without lines that are blank; what stands
+/// in texts and in names stays as it is.
 fn lines(text: &mut QueryText, script: &Script<'_>, bytes: Range<usize>) {
     let written = script.text(bytes.clone());
     let mut at = bytes.start;
     for line in written.split_inclusive('\n') {
         let kept = line.trim_end_matches(['\n', '\r', ' ', '\t']);
-        let ended = line.ends_with('\n');
+        let ended = line.ends_with('\n') && !script.is_inside(at + line.len() - 1);
         if !ended {
             text.push(line, at);
         } else if !kept.trim_start().is_empty() {
@@ -322,7 +374,7 @@ fn lines(text: &mut QueryText, script: &Script<'_>, bytes: Range<usize>) {
 /// A name in backticks, unless it needs none.
 fn quoted(name: &str) -> String {
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    if plain { name.to_owned() } else { format!("`{}`", name.replace('`', "``")) }
+    if plain && !is_reserved(name) { name.to_owned() } else { format!("`{}`", name.replace('`', "``")) }
 }
 
 #[cfg(test)]
@@ -349,12 +401,23 @@ mod tests {
             ("SELECT a FROM c.d.t AS x WHERE x.a > 1", "SELECT a FROM source AS x WHERE x.a > 1"),
             ("SELECT t.a FROM t WHERE t.a > 1", "SELECT t.a FROM source AS t WHERE t.a > 1"),
             ("SELECT `my t`.a FROM `my t`", "SELECT `my t`.a FROM source AS `my t`"),
+            ("SELECT `where`.a FROM `where`", "SELECT `where`.a FROM source AS `where`"),
             ("SELECT ' FROM t ' FROM t", "SELECT ' FROM t ' FROM source"),
             (
                 "SELECT TRIM(BOTH ' ' FROM a), a IS DISTINCT FROM b FROM t",
                 "SELECT TRIM(BOTH ' ' FROM a), a IS DISTINCT FROM b FROM source",
             ),
             ("SELECT a\r\nFROM t\r\nWHERE LEFT(b, 1) = 'x'", "SELECT a\nFROM source\nWHERE LEFT(b, 1) = 'x'"),
+            (
+                "SELECT 'x  \n\n\t\n y ',  \n\n `a \r\n\nb` FROM t WHERE c = '\n \n'",
+                "SELECT 'x  \n\n\t\n y ',\n `a \r\n\nb` FROM source WHERE c = '\n \n'",
+            ),
+            ("SELECT ALL a, b FROM t", "SELECT a, b FROM source"),
+            ("SELECT ALL\n a FROM t", "SELECT\n a FROM source"),
+            (
+                "SELECT ARRAY[a, b], m['x, y'][1], c FROM t WHERE b[1] IN (1, 2)",
+                "SELECT ARRAY[a, b], m['x, y'][1], c FROM source WHERE b[1] IN (1, 2)",
+            ),
         ] {
             let (script, select) = read(text);
             assert_eq!(select.text(&script, None).text, expected, "{text}");
@@ -388,6 +451,11 @@ mod tests {
     fn what_an_item_is_is_seen() {
         let kinds = |text: &str| read(text).1.items.into_iter().map(|item| item.kind).collect::<Vec<_>>();
         let column = |name: &str| ItemKind::Column(name.into());
+        assert_eq!(kinds("SELECT ARRAY[a, b], c FROM t"), [ItemKind::Other, column("c")]);
+        assert_eq!(kinds("SELECT CURRENT_DATE, true AS b, c.t, x.b FROM d.t AS c"), {
+            [ItemKind::Other, ItemKind::Other, column("t"), ItemKind::Other]
+        });
+        assert_eq!(kinds("SELECT `true`, t.a, d.b FROM d.t"), [column("true"), column("a"), ItemKind::Other]);
         assert_eq!(kinds("SELECT * FROM t"), [ItemKind::Everything]);
         assert_eq!(kinds("SELECT t.* FROM t"), [ItemKind::Everything]);
         assert_eq!(kinds("SELECT a, `b c`, t.d, e AS f, g h FROM t"), ["a", "b c", "d", "e", "g"].map(column));

@@ -66,10 +66,10 @@ impl Settings {
         self.set.get(NAME)
     }
 
-    /// What is left out, as it was written.
+    /// What is left out, without its value, which may be a secret.
     pub(super) fn left_out(&self) -> impl Iterator<Item = String> {
         let unknown = self.set.iter().filter(|(key, _)| !is_known(key));
-        unknown.map(|(key, setting)| format!("SET '{key}' = '{}'", setting.value))
+        unknown.map(|(key, setting)| format!("SET '{key}' in line {}", setting.span.line))
     }
 
     /// The lines of `checkpoint:`.

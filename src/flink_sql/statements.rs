@@ -3,7 +3,7 @@
 use sqlparser::tokenizer::Token;
 
 use super::{
-    script::{Cursor, Path, Read, Script},
+    script::{Cursor, Path, Read, Script, is_whole},
     select::{Select, read_select},
     settings::Settings,
     table::{Created, Table, read_table, refusal},
@@ -32,6 +32,8 @@ pub(super) struct Insert {
     pub place: Span,
     /// The tables there were, by their place in [`Statements::tables`].
     visible: Vec<usize>,
+    /// Where a USE before it stands, the last one.
+    in_use: Option<Span>,
 }
 
 /// Statements that a script may hold and that say nothing about a pipeline.
@@ -42,20 +44,25 @@ const KNOWN: [&str; 5] = ["CREATE", "INSERT", "SET", "RESET", "EXECUTE"];
 
 /// Reads every statement; what cannot be imported is reported.
 pub(super) fn read_statements(script: &Script<'_>, report: &mut Report) -> Statements {
-    let mut reading = Reading { read: Statements::default(), visible: Vec::new(), settings: Settings::default() };
+    let mut reading = Reading::default();
     for range in script.statements() {
-        let mut cursor = script.cursor(range);
+        let mut cursor = script.cursor(range.clone());
         if let Err(error) = reading.statement(&mut cursor, report) {
             report.push(*error);
         }
+        reading.torn = !is_whole(script.pieces.get(range).unwrap_or_default());
     }
     reading.read
 }
 
+#[derive(Default)]
 struct Reading {
     read: Statements,
     visible: Vec<usize>,
     settings: Settings,
+    in_use: Option<Span>,
+    /// Whether the statement before is not whole: what follows may be the rest of a value that is not in quotes.
+    torn: bool,
 }
 
 impl Reading {
@@ -83,17 +90,36 @@ impl Reading {
             return Ok(());
         }
         if cursor.takes(&["DROP", "TABLE"]) || cursor.takes(&["DROP", "TEMPORARY", "TABLE"]) {
-            cursor.takes(&["IF", "EXISTS"]);
-            let path = cursor.path("the name of a table")?;
-            let tables = &self.read.tables;
-            self.visible.retain(|index| tables.get(*index).is_none_or(|table| !table.path.fits(&path)));
-            return Ok(());
+            return self.drop_table(cursor);
         }
         if let Some(word) = SAYS_NOTHING.into_iter().find(|word| cursor.is(&[word])) {
             report.push(Diagnostic::warning(format!("{word} says nothing about a pipeline and is left out")).at(place));
+            if word == "USE" {
+                self.in_use = Some(place);
+            }
             return Ok(());
         }
+        if self.torn {
+            return Err(Box::new(Diagnostic::error("this is the rest of a statement that is not whole").at(place)));
+        }
         Err(Box::new(unknown(cursor, place)))
+    }
+
+    /// What follows `DROP TABLE`.
+    fn drop_table(&mut self, cursor: &mut Cursor<'_>) -> Read<()> {
+        let may_lack = cursor.takes(&["IF", "EXISTS"]);
+        let path = cursor.path("the name of a table")?;
+        if cursor.peek().is_some() {
+            return Err(cursor.unexpected("the end of the statement"));
+        }
+        let place = cursor.script.places.span(path.at.clone());
+        match find(&self.read.tables, &self.visible, self.in_use, &path, place) {
+            Ok((found, _)) => self.visible.retain(|index| *index != found),
+            Err(Missing::None(error)) if !may_lack => return Err(error),
+            Err(Missing::None(_)) => {}
+            Err(Missing::Several(error)) => return Err(error),
+        }
+        Ok(())
     }
 
     fn create(&mut self, cursor: &mut Cursor<'_>, place: Span, report: &mut Report) -> Read<()> {
@@ -107,8 +133,16 @@ impl Reading {
             return Err(Box::new(refusal(format!("CREATE {what}").trim_end()).at(place).expected("CREATE TABLE")));
         }
         let Created { table, if_not_exists } = read_table(cursor, report)?;
-        let earlier = self.visible.iter().filter_map(|index| self.read.tables.get(*index));
-        if let Some(earlier) = earlier.into_iter().find(|earlier| earlier.path.parts == table.path.parts) {
+        let mut earlier = self.visible.iter().filter_map(|index| self.read.tables.get(*index));
+        let before_use = |earlier: &Table| self.in_use.is_some_and(|place| place.start > earlier.place.start);
+        let (whole, last) = (|table: &Table| table.path.parts.len() > 2, table.path.last());
+        let mut same = earlier.clone().filter(|earlier| earlier.path.last() == last);
+        if let Some(other) = same.find(|other| before_use(other) && !(whole(other) && whole(&table))) {
+            let text = format!("USE decides whether this is the table `{last}` of line {}", other.place.line);
+            let expected = "the names of both with catalog and database";
+            return Err(Box::new(Diagnostic::error(text).at(table.place).expected(expected).help(NO_USE)));
+        }
+        if let Some(earlier) = earlier.find(|earlier| earlier.path.parts == table.path.parts) {
             let text = format!("the table `{}` is declared in line {} already", table.path.last(), earlier.place.line);
             let found = if if_not_exists { Diagnostic::warning(text) } else { Diagnostic::error(text) };
             report.push(found.at(table.place));
@@ -143,7 +177,9 @@ impl Reading {
         let select = read_select(cursor, report);
         let (settings, visible) = (self.settings.clone(), self.visible.clone());
         let select = select.filter(|_| report.errors() == before);
-        self.read.inserts.extend(select.map(|select| Insert { target, columns, select, settings, place, visible }));
+        let in_use = self.in_use;
+        let insert = |select| Insert { target, columns, select, settings, place, visible, in_use };
+        self.read.inserts.extend(select.map(insert));
         Ok(())
     }
 
@@ -152,10 +188,12 @@ impl Reading {
             return Ok(());
         }
         let key = key(cursor)?;
-        cursor.token(&Token::Eq)?;
+        if !cursor.takes_token(&Token::Eq) {
+            return Err(cursor.unexpected_value("`=`"));
+        }
         let place = cursor.here();
         let value = match cursor.string("") {
-            Ok((value, _)) => Located::new(value, place),
+            Ok(value) => Located::new(value, place),
             // The client's own way: everything up to the semicolon.
             Err(_) if cursor.peek().is_some() => {
                 let first = cursor.next;
@@ -167,7 +205,7 @@ impl Reading {
             Err(_) => return Err(cursor.unexpected("a value")),
         };
         if cursor.peek().is_some() {
-            return Err(cursor.unexpected("the end of the statement"));
+            return Err(cursor.unexpected_value("the end of the statement"));
         }
         self.settings.set(&key, value, report);
         Ok(())
@@ -177,7 +215,7 @@ impl Reading {
 /// A key of the configuration, in quotes or as the client takes it.
 fn key(cursor: &mut Cursor<'_>) -> Read<Located<String>> {
     let place = cursor.here();
-    if let Ok((key, _)) = cursor.string("") {
+    if let Ok(key) = cursor.string("") {
         return Ok(Located::new(key, place));
     }
     let first = cursor.next;
@@ -222,22 +260,47 @@ fn unknown(cursor: &Cursor<'_>, place: Span) -> Diagnostic {
 impl Statements {
     /// The table that an INSERT calls so.
     pub(super) fn find(&self, insert: &Insert, path: &Path, place: Span) -> Read<(usize, &Table)> {
-        let visible = || insert.visible.iter().filter_map(|index| Some((*index, self.tables.get(*index)?)));
-        if let Some((index, table)) = visible().find(|(_, table)| table.path.parts == path.parts) {
-            return Ok((index, table));
+        find(&self.tables, &insert.visible, insert.in_use, path, place).map_err(|missing| match missing {
+            Missing::None(error) | Missing::Several(error) => error,
+        })
+    }
+}
+
+/// Why no table can be told.
+enum Missing {
+    None(Box<Diagnostic>),
+    Several(Box<Diagnostic>),
+}
+
+/// What is said where it would matter.
+const NO_USE: &str = "USE is not followed";
+
+/// The table that something calls so. `in_use`: a USE before it decides what a name without a catalog means.
+fn find<'a>(
+    tables: &'a [Table],
+    visible: &[usize],
+    in_use: Option<Span>,
+    path: &Path,
+    place: Span,
+) -> Result<(usize, &'a Table), Missing> {
+    let visible = || visible.iter().filter_map(|index| Some((*index, tables.get(*index)?)));
+    let decided = in_use.is_none() || path.parts.len() > 2;
+    if let Some(found) = visible().find(|(_, table)| decided && table.path.parts == path.parts) {
+        return Ok(found);
+    }
+    let mut fitting = visible().filter(|(_, table)| table.path.fits(path));
+    match (fitting.next(), fitting.next()) {
+        (Some(found), None) => Ok(found),
+        (Some(_), Some(_)) => {
+            let error = Diagnostic::error(format!("there are several tables `{}`", path.last())).at(place);
+            let error = error.expected("the name with its catalog and database");
+            Err(Missing::Several(Box::new(if decided { error } else { error.help(NO_USE) })))
         }
-        let mut fitting = visible().filter(|(_, table)| table.path.fits(path));
-        match (fitting.next(), fitting.next()) {
-            (Some(found), None) => Ok(found),
-            (Some(_), Some(_)) => {
-                let error = Diagnostic::error(format!("there are several tables `{}`", path.last())).at(place);
-                Err(Box::new(error.expected("the name with its catalog and database")))
-            }
-            (None, _) => {
-                let error = Diagnostic::error(format!("there is no table `{}`", path.last())).at(place);
-                let near = nearest(path.last(), visible().map(|(_, table)| table.path.last()));
-                Err(Box::new(error.expected("a table that is created before it is used").nearest(near)))
-            }
+        (None, _) => {
+            let error = Diagnostic::error(format!("there is no table `{}`", path.last())).at(place);
+            let near = nearest(path.last(), visible().map(|(_, table)| table.path.last()));
+            let error = error.expected("a table that is created before it is used").nearest(near);
+            Err(Missing::None(Box::new(error)))
         }
     }
 }

@@ -44,8 +44,8 @@ pub(super) struct PrimaryKey {
 pub(super) struct TableOption {
     pub key: Located<String>,
     pub value: Located<String>,
-    /// Whether the value was written as `U&'...'`, so that a dollar sign in it begins no reference.
-    pub literal: bool,
+    /// The value cut at each dollar sign that is written `\0024` in a `U&'...'`, so that it begins no reference.
+    pub stretches: Vec<String>,
 }
 
 impl Table {
@@ -100,7 +100,7 @@ impl Reading<'_, '_> {
                 has_with = true;
                 self.options()?;
             } else {
-                self.refuse_clause()?;
+                self.refuse_clause(has_with)?;
             }
         }
         if !has_with {
@@ -115,7 +115,7 @@ impl Reading<'_, '_> {
     }
 
     /// A clause behind the columns that has no meaning here.
-    fn refuse_clause(&mut self) -> Read<()> {
+    fn refuse_clause(&mut self, has_with: bool) -> Read<()> {
         let refusals: [(&[&str], &str); 4] = [
             (&["PARTITIONED", "BY"], "PARTITIONED BY"),
             (&["DISTRIBUTED"], "DISTRIBUTED"),
@@ -123,7 +123,10 @@ impl Reading<'_, '_> {
             (&["AS"], "CREATE TABLE ... AS SELECT"),
         ];
         let Some((words, what)) = refusals.into_iter().find(|(words, _)| self.cursor.is(words)) else {
-            return Err(self.cursor.unexpected("`WITH`, `COMMENT` or the end of the statement"));
+            let expected = "`WITH`, `COMMENT` or the end of the statement";
+            // Behind WITH it may be the rest of a value that is not in quotes.
+            let error = if has_with { Cursor::unexpected_value } else { Cursor::unexpected };
+            return Err(error(self.cursor, expected));
         };
         let place = self.cursor.here();
         self.cursor.takes(words);
@@ -291,7 +294,7 @@ impl Reading<'_, '_> {
                 return Ok(());
             }
             if !self.cursor.takes_token(&Token::Comma) {
-                return Err(self.cursor.unexpected("`,` or `)`"));
+                return Err(self.cursor.unexpected_value("`,` or `)`"));
             }
         }
     }
@@ -299,11 +302,21 @@ impl Reading<'_, '_> {
     fn option(&mut self) -> Read<()> {
         let expected = "an option such as `'format' = 'json'`";
         let place = self.cursor.here();
-        let (key, _) = self.cursor.string(expected)?;
+        let key = match self.cursor.string(expected) {
+            Ok(key) => key,
+            // Without an equals sign behind it, it may be the rest of a value that is not in quotes.
+            Err(error) => {
+                let is_key = self.cursor.ahead(1).is_some_and(|piece| piece.token == Token::Eq);
+                return Err(if is_key { error } else { self.cursor.unexpected_value(expected) });
+            }
+        };
         self.report.show(place);
-        self.cursor.token(&Token::Eq)?;
+        if !self.cursor.takes_token(&Token::Eq) {
+            return Err(self.cursor.unexpected_value("`=`"));
+        }
         let value_place = self.cursor.here();
-        let (value, literal) = self.cursor.string("a value in single quotes")?;
+        let stretches = stretches(self.cursor);
+        let value = self.cursor.string("").map_err(|_| self.cursor.unexpected_value("a value in single quotes"))?;
         if self.cursor.is(&["UESCAPE"]) {
             return Err(Box::new(refusal("UESCAPE").at(self.cursor.here())));
         }
@@ -314,7 +327,7 @@ impl Reading<'_, '_> {
             self.table.options.remove(earlier);
         }
         let key = Located::new(key, place);
-        self.table.options.push(TableOption { key, value: Located::new(value, value_place), literal });
+        self.table.options.push(TableOption { key, value: Located::new(value, value_place), stretches });
         Ok(())
     }
 
@@ -337,6 +350,41 @@ impl Reading<'_, '_> {
             }
         }
     }
+}
+
+/// The stretches of the text that is next between the dollar signs that are written as an escape.
+fn stretches(cursor: &Cursor<'_>) -> Vec<String> {
+    let Some(piece) = cursor.peek() else { return Vec::new() };
+    let whole = match &piece.token {
+        Token::SingleQuotedString(text) | Token::UnicodeStringLiteral(text) => text,
+        _ => return Vec::new(),
+    };
+    let written = cursor.script.text(piece.at.clone());
+    let inner = written.split_once('\'').and_then(|(_, rest)| rest.strip_suffix('\'')).unwrap_or_default();
+    if !matches!(piece.token, Token::UnicodeStringLiteral(_)) || !inner.contains("\\0024") {
+        return vec![whole.clone()];
+    }
+    let (mut cut, mut at) = (vec![String::new()], 0);
+    while let Some(c) = inner.get(at..).and_then(|rest| rest.chars().next()) {
+        let rest = inner.get(at..).unwrap_or_default();
+        let length = match rest.strip_prefix("\\0024") {
+            Some(_) => 5,
+            None if rest.starts_with("\\\\") => 2,
+            None => c.len_utf8(),
+        };
+        match (length, cut.last_mut()) {
+            (5, _) => cut.push(String::new()),
+            (_, Some(last)) => last.push_str(rest.get(..length).unwrap_or_default()),
+            (_, None) => {}
+        }
+        at += length;
+    }
+    let decoded = |stretch: &String| match super::script::pieces(&format!("U&'{stretch}'")).as_deref() {
+        Ok([Piece { token: Token::UnicodeStringLiteral(text), .. }]) => text.clone(),
+        // What could be cut as a whole can be cut in parts.
+        _ => String::new(),
+    };
+    cut.iter().map(decoded).collect()
 }
 
 /// Says that something has no counterpart here.

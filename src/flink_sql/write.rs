@@ -75,10 +75,16 @@ impl Writing<'_> {
 
     /// A value that may refer to variables.
     fn value(&mut self, depth: usize, key: &str, value: &str, places: (Span, Span)) {
-        match with_references(value) {
+        self.written(depth, key, with_references(value), places);
+    }
+
+    /// A value as a definition has it; `Err`: something in it looks like a reference and is none.
+    fn written(&mut self, depth: usize, key: &str, value: Result<String, ()>, places: (Span, Span)) {
+        match value {
             Ok(value) => self.yaml.entry(depth, key, &value, places),
-            Err(reference) => {
-                let error = Diagnostic::error(format!("`{reference}` does not hold the name of a variable"));
+            Err(()) => {
+                // What is in it may be a part of a secret.
+                let error = Diagnostic::error("`${...}` does not hold the name of a variable");
                 let expected =
                     "`${NAME}` or `${secret_values.NAME}`; where the text itself is meant, U&'...' with \\0024";
                 push_once(self.report, error.at(places.1).expected(expected));
@@ -112,16 +118,17 @@ impl Writing<'_> {
     }
 
     fn option(&mut self, connector: Option<&ConnectorTables>, option: &TableOption) {
-        let (key, value) = (option.key.value.as_str(), option.value.value.as_str());
+        let key = option.key.value.as_str();
         let places = (option.key.span, option.value.span);
         let is_folder =
             connector.is_some_and(|found| found.name == filesystem::TABLE.name) && key == filesystem::PATH.name;
-        let folder = value.strip_prefix("file://").filter(|path| is_folder && path.starts_with('/'));
-        let value = folder.unwrap_or(value);
-        match option.literal {
-            true => self.yaml.entry(1, key, &escaped(value), places),
-            false => self.value(1, key, value, places),
-        }
+        let value = option.stretches.iter().map(|text| with_references(text)).collect::<Result<Vec<_>, ()>>();
+        let value = value.map(|stretches| {
+            let value = stretches.join("$$");
+            let folder = value.strip_prefix("file://").filter(|path| is_folder && path.starts_with('/'));
+            folder.map(str::to_owned).unwrap_or(value)
+        });
+        self.written(1, key, value, places);
     }
 
     fn primary_key(&mut self, role: Role, connector: Option<&ConnectorTables>, table: &Table) {

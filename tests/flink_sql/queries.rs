@@ -87,6 +87,66 @@ CREATE TABLE p (x INT, y STRING, z STRING) WITH ('connector' = 'print'); INSERT 
 }
 
 #[test]
+fn a_field_and_a_value_are_not_taken_for_a_column_of_their_name() {
+    let script = "CREATE TABLE s (id INT, data ROW<id INT, x STRING>) WITH ('connector' = 'datagen');
+CREATE TABLE p (a INT, b ROW<id INT, x STRING>) WITH ('connector' = 'print'); INSERT INTO p ";
+    for (select, expected) in [
+        ("SELECT data.id, data FROM s", "SELECT data.id, data FROM source"),
+        ("SELECT data.id, t.data FROM s AS t", "SELECT data.id, t.data FROM source AS t"),
+        ("SELECT s.id, data FROM s", ""),
+        ("SELECT ALL s.id, data FROM c.d.s", ""),
+    ] {
+        let script = format!(
+            "{}{select}",
+            script.replace("TABLE s", if select.contains("c.d") { "TABLE c.d.s" } else { "TABLE s" })
+        );
+        assert_eq!(query(&script), expected, "{select}");
+    }
+    let script = "CREATE TABLE s (`CURRENT_DATE` DATE, `true` BOOLEAN) WITH ('connector' = 'datagen');
+CREATE TABLE p (d DATE, t BOOLEAN) WITH ('connector' = 'print'); INSERT INTO p ";
+    for (select, expected) in [
+        ("SELECT CURRENT_DATE, true FROM s", "SELECT CURRENT_DATE, true FROM source"),
+        ("SELECT `CURRENT_DATE`, `true` FROM s", ""),
+    ] {
+        assert_eq!(query(&format!("{script}{select}")), expected, "{select}");
+    }
+}
+
+#[test]
+fn what_stands_in_texts_arrives_as_it_is() {
+    let script =
+        format!("{TABLES}INSERT INTO p (n) SELECT 'x  \n\n\t y \r\n  \u{2028}z\u{85}\n' FROM s  \n\nWHERE id > 1;");
+    let expected = "SELECT CAST(NULL AS TIMESTAMP(3)), 'x  \n\n\t y \r\n  \u{2028}z\u{85}\n', CAST(NULL AS BIGINT), CAST(NULL AS DECIMAL(10, 2))\nFROM source\nWHERE id > 1";
+    assert_eq!(query(&script), expected);
+    let tables = "CREATE TABLE `s\u{2028}injected: x` (`a\u{2028}b` INT) WITH ('connector' = 'datagen');
+SET 'odd\u{2029}injected: x' = 'y';
+CREATE TABLE p (`\u{85}` INT) WITH ('connector' = 'print', 'print-identifier' = 'a\u{2028}  b\u{85}');";
+    let script = format!("{tables} INSERT INTO p SELECT `a\u{2028}b` FROM `s\u{2028}injected: x`;");
+    let definition = loaded(&imported("x", &script));
+    assert_eq!(definition.source.schema.columns[0].name, "a\u{2028}b");
+    assert_eq!(definition.sink.schema.columns[0].name, "\u{85}");
+    assert!(
+        definition.to_yaml().contains("a\\u2028  b\\u0085") || definition.to_yaml().contains("a\u{2028}"),
+        "{}",
+        definition.to_yaml()
+    );
+}
+
+#[test]
+fn the_value_of_a_set_without_a_counterpart_is_not_written() {
+    let script = format!(
+        "SET 'fs.oss.accessKeySecret' = 'T0PS3CRET';\nSET fs.key = T0PS3CRET2;\n{TABLES}INSERT INTO p (i) SELECT id FROM s"
+    );
+    let text = imported("x", &script);
+    assert!(!text.contains("T0PS3CRET"), "{text}");
+    assert!(
+        text.contains("# Left out, for it has no counterpart here: SET 'fs.oss.accessKeySecret' in line 1\n"),
+        "{text}"
+    );
+    assert!(text.contains("SET 'fs.key' in line 2\n"), "{text}");
+}
+
+#[test]
 fn what_the_planner_says_is_told_in_the_script() {
     let script = format!(
         "{TABLES}INSERT INTO p (n, i) SELECT nme,

@@ -47,9 +47,15 @@ fn said(definition: &PipelineDefinition) -> Said {
     // Comments stay in scripts, and do not come back.
     if let Some(query) = whole_query(&mut rest) {
         *query = COMMENTS.iter().fold(query.clone(), |text, comment| text.replace(comment, ""));
+        // Names come back in backticks, and a text with an escape, where Flink needs them.
+        *query = WORDS.iter().fold(query.clone(), |text, word| text.replace(&format!("`{word}`"), word));
+        *query = query.replace(r"U&'\0024{A}-$$'", "'$${A}-$$'");
     }
     Said { rest, source: definition.source.schema.clone(), sink: definition.sink.schema.clone() }
 }
+
+/// Words of SQL that are names in generated queries.
+const WORDS: [&str; 4] = ["day", "timestamp", "value", "year"];
 
 const COMMENTS: [&str; 2] = [" -- a comment", " /* another */"];
 
@@ -96,7 +102,7 @@ fn yaml(text: &str) -> String {
 }
 
 /// Texts that mean something in YAML, in SQL or to who substitutes.
-const TEXTS: [&str; 22] = [
+const TEXTS: [&str; 25] = [
     "plain",
     "it's",
     "a\"b",
@@ -104,6 +110,9 @@ const TEXTS: [&str; 22] = [
     "5$",
     "$$${A}",
     "$${A}",
+    "$${A}-${A}",
+    "\\$${A}${A}'",
+    "a\u{2028}b",
     "${A}",
     "${A}-${B:-c}",
     "${secret_values.x}",
@@ -162,7 +171,11 @@ fn ty(random: &mut fastrand::Rng, depth: u32) -> String {
     let base = match random.u32(0..if depth < 2 { 20 } else { 16 }) {
         17 => format!("ARRAY<{}>", ty(random, depth + 1)),
         18 => format!("MAP<STRING, {}>", ty(random, depth + 1)),
-        19 => format!("ROW<`a b` {}, c {}>", ty(random, depth + 1), ty(random, depth + 1)),
+        19 => format!(
+            "ROW<`a b` {}, c {}, `value` STRING, `timestamp` INT>",
+            ty(random, depth + 1),
+            ty(random, depth + 1)
+        ),
         _ => random.choice(plain).unwrap().to_owned(),
     };
     if random.u32(0..5) == 0 { format!("{base} NOT NULL") } else { base }
@@ -207,9 +220,18 @@ pub fn definition(seed: u64) -> String {
     if random.bool() {
         let list: Vec<_> = columns.iter().map(|(name, _)| format!("`{}`", name.replace('`', "``"))).collect();
         let (first, comment) = (&list[0], random.choice(["", COMMENTS[0], COMMENTS[1]]).unwrap());
-        let alias = random.choice(["", " AS source", " s", " AS `s t`"]).unwrap();
-        let query =
-            format!("SELECT {}{comment}\nFROM source{alias}\nWHERE {first} IS NOT NULL{comment}", list.join(", "));
+        let alias = random.choice(["", " AS source", " s", " AS `s t`", " AS day", " year"]).unwrap();
+        // Words that Flink takes for names only in backticks: of a column, of the table and of a field.
+        let mut items = list.clone();
+        items[0] += random.choice(["", " value", " AS value"]).unwrap();
+        let of = alias.split(' ').next_back().filter(|alias| matches!(*alias, "day" | "year" | "s"));
+        let mut conditions = vec![format!("{first} IS NOT NULL")];
+        conditions.extend(of.map(|alias| format!("{alias}.{first} IS NOT NULL")));
+        let rows = columns.iter().zip(&list).filter(|((_, ty), _)| ty.starts_with("ROW"));
+        conditions.extend(rows.map(|(_, name)| format!("{name}.value IS NOT NULL AND {name}.timestamp > 1")));
+        conditions.extend((random.u32(0..4) == 0).then(|| "'${A}-$' <> 'x'".to_owned()));
+        let (items, conditions) = (items.join(", "), conditions.join(" AND "));
+        let query = format!("SELECT {items}{comment}\nFROM source{alias}\nWHERE {conditions}{comment}");
         writeln!(all, "query: {}", yaml(&query.replace('$', "$$"))).unwrap();
     }
     all += "sink:\n";

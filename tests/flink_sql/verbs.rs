@@ -28,7 +28,7 @@ END;
 ";
 
 const FIRST: &str = "# From a.sql, line 13: INSERT INTO p.
-# Left out, for it has no counterpart here: SET 'table.exec.state.ttl' = '1 d'
+# Left out, for it has no counterpart here: SET 'table.exec.state.ttl' in line 4
 name: s-to-p
 source:
   connector: datagen
@@ -75,6 +75,34 @@ fn every_insert_becomes_a_file_and_a_file_is_written_over_only_when_asked_to() {
 }
 
 #[test]
+fn a_file_is_written_as_a_whole_and_what_is_written_is_told_where_the_rest_cannot_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("a.sql"), SCRIPT).unwrap();
+    fs::create_dir_all(folder.join("pipelines/s-to-k.yaml")).unwrap();
+    let (exit, out, error) = run(folder, &["import", "a.sql", "--force"]);
+    assert_eq!((exit, out.as_str()), (71, ""), "{error}");
+    assert!(error.contains("error: pipelines/s-to-k.yaml cannot be written: "), "{error}");
+    assert!(error.ends_with("; written so far: pipelines/s-to-p.yaml\n"), "{error}");
+    assert_eq!(fs::read_to_string(folder.join("pipelines/s-to-p.yaml")).unwrap(), FIRST);
+    let mut names: Vec<_> = fs::read_dir(folder.join("pipelines"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["s-to-k.yaml", "s-to-p.yaml"], "nothing else is left");
+    // One that is written over is another file: whoever reads the old one reads it to its end.
+    let inode = |name: &str| std::os::unix::fs::MetadataExt::ino(&fs::metadata(folder.join(name)).unwrap());
+    fs::remove_dir(folder.join("pipelines/s-to-k.yaml")).unwrap();
+    fs::hard_link(folder.join("pipelines/s-to-p.yaml"), folder.join("old")).unwrap();
+    assert_eq!(run(folder, &["import", "a.sql", "--force"]).0, 0);
+    assert_ne!(inode("pipelines/s-to-p.yaml"), inode("old"));
+    fs::write(folder.join("plain"), "").unwrap();
+    let mode = |name: &str| fs::metadata(folder.join(name)).unwrap().permissions();
+    assert_eq!(mode("pipelines/s-to-p.yaml"), mode("plain"));
+}
+
+#[test]
 fn nothing_is_written_where_anything_is_wrong() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.sql"), format!("{SCRIPT}CREATE VIEW v AS SELECT 1;")).unwrap();
@@ -102,6 +130,100 @@ SET 'execution.checkpointing.interval' = '5s';
     let (exit, _, error) = run(root(), &["export", "payment", "--pipelines", "pipelines"]);
     assert_eq!(exit, 66);
     assert!(error.contains("there is no pipeline `payment` in pipelines; did you mean `payments`?"), "{error}");
+}
+
+/// What export, and test, say of a definition.
+fn exported(definition: &str) -> (i32, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("p.yaml"), definition).unwrap();
+    run(folder.path(), &["export", "p", "--pipelines", "."])
+}
+
+#[test]
+fn an_option_whose_variable_is_not_set_is_exported_as_it_stands() {
+    let definition = "source:
+  connector: datagen
+  rows-per-second: ${RATE}
+  fields.id.min: ${LEAST}
+  rate: ${MOST}
+  schema: { id: INT }
+query: SELECT id, '${TEXT}', '$${NONE}' FROM source
+on_error: ${WHAT}
+dead_letter: { connector: filesystem, path: /tmp/dead, format: json }
+sink:
+  connector: print
+  standard-error: ${ERROR}
+  schema: { id: INT, t: STRING, '${x}': STRING }
+checkpoint: { interval: '${EVERY}' }
+restart: { max: '${MAX}', within: '${WITHIN}', backoff: '${BACKOFF}' }
+";
+    let (exit, out, error) = exported(definition);
+    assert_eq!((exit, error.as_str()), (0, ""), "{out}");
+    let expected = "-- The pipeline p of Queuewarden, for Flink.
+-- ${...} stands for a value that is not shown: put it in, or have it put in.
+-- Only in a name, between backticks, it is just that.
+--
+-- Flink has nothing for these, and they are left out:
+--   restart.backoff: ${BACKOFF}; the wait of failure-rate does not grow
+--   source.rate: ${MOST}
+--   on_error: ${WHAT}; in Flink the job fails
+SET 'pipeline.name' = 'p';
+SET 'execution.checkpointing.interval' = '${EVERY}';
+SET 'restart-strategy.type' = 'failure-rate';
+SET 'restart-strategy.failure-rate.max-failures-per-interval' = '${MAX}';
+SET 'restart-strategy.failure-rate.failure-rate-interval' = '${WITHIN}';
+";
+    assert!(out.starts_with(expected), "{out}");
+    for line in [
+        "  'rows-per-second' = '${RATE}',\n",
+        "  'fields.id.min' = '${LEAST}'\n",
+        "  'standard-error' = '${ERROR}'\n",
+        "SELECT id, '${TEXT}', U&'\\0024{NONE}' FROM `p_source`;\n",
+    ] {
+        assert!(out.contains(line), "{line}{out}");
+    }
+}
+
+#[test]
+fn what_must_be_known_for_an_export_is_named() {
+    let definition = "source:
+  connector: datagen
+  schema: { id: INT }
+query: SELECT id FROM source WHERE id > 1
+sink: { connector: print }
+";
+    for (from, to, place) in [
+        ("{ id: INT }", "{ id: '${TY}' }", "3:18"),
+        ("id > 1", "id > ${LEAST}", "4:41"),
+        ("datagen", "${CONNECTOR}", "2:14"),
+    ] {
+        let definition = definition.replace(from, to);
+        let (exit, out, error) = exported(&definition);
+        assert_eq!((exit, out.as_str()), (78, ""), "{error}");
+        let name = to.split(['{', '}']).find(|name| name.chars().all(|c| c.is_ascii_uppercase()) && !name.is_empty());
+        assert!(error.contains(&format!("error: `{}` is not set", name.unwrap())), "{error}");
+        assert!(error.contains(&format!("p.yaml:{place}")), "{error}");
+        assert!(error.contains("set it: nothing can stand for it here") && !error.contains("placeholder"), "{error}");
+        assert!(!error.contains("expected"), "{error}");
+    }
+}
+
+#[test]
+fn a_test_names_the_variable_that_nothing_can_stand_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let definition = "source:
+  connector: datagen
+  rows-per-second: ${RATE}
+  schema: { id: INT }
+sink: { connector: print }
+";
+    fs::write(folder.path().join("p.yaml"), definition).unwrap();
+    fs::write(folder.path().join("p.test.yaml"), "cases: []\n").unwrap();
+    let (exit, _, error) = run(folder.path(), &["test", "p.yaml"]);
+    assert_ne!(exit, 0);
+    assert!(error.contains("error: `RATE` is not set") && error.contains("p.yaml:3:20"), "{error}");
+    assert!(error.contains("expected an integer"), "{error}");
+    assert!(!error.contains("placeholder"), "{error}");
 }
 
 #[test]
