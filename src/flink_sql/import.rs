@@ -278,6 +278,12 @@ impl<'a> Importing<'a> {
 
     /// Plans a query, so that what is wrong with it is told at its place in the script.
     fn plan(&mut self, query: &QueryText, source: &Table) -> Option<Query> {
+        if let Some(at) = query.text.find("${") {
+            let start = query.origin(at);
+            let warning = Diagnostic::warning("`${` in a query is a text here, and refers to nothing");
+            let help = "write the reference into the definition if something else is to put in its value";
+            self.report.push(warning.at(self.script.places.span(start..start + 2)).help(help));
+        }
         let errors = match Query::plan(&query.text, &source.schema()) {
             Ok(query) => return Some(query),
             Err(errors) => errors,

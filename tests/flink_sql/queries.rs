@@ -175,3 +175,9 @@ x.sql:3:99: error: `b` of `q` is NOT NULL and is given no value; expected a valu
 "
     ), "{report}");
 }
+
+#[test]
+fn what_looks_like_a_reference_in_a_query_is_told_to_be_a_text() {
+    let told = crate::errors::told(&format!("{TABLES}INSERT INTO p SELECT timestamp, '${{SALT}}', id, 1 FROM s;"));
+    assert!(told.contains("x.sql:3:34: warning: `${` in a query is a text here, and refers to nothing"), "{told}");
+}
