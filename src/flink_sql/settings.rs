@@ -109,7 +109,7 @@ impl Settings {
                 (lines([max, within, delay]), None)
             }
             "fixed-delay" => {
-                let note = "Flink counts all attempts of fixed-delay, here those within `restart.within` are counted.";
+                let note = "Flink counts all attempts of fixed-delay, here those within `restart.within`: if they take longer, it restarts for ever.";
                 (lines([of("max", "attempts"), of("backoff", "delay").map(steady), None]), Some(note))
             }
             _ => {
