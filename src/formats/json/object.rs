@@ -105,11 +105,11 @@ impl<'a> Visitor<'a> for ObjectVisitor<'a, '_, '_> {
     }
 
     fn visit_map<A: MapAccess<'a>>(mut self, mut map: A) -> Result<(), A::Error> {
-        let mut likely = 0;
-        while let Some(found) = map.next_key_seed(FieldSeed { document: self.document, plan: self.plan, likely })? {
+        let mut behind = None;
+        while let Some(found) = map.next_key_seed(FieldSeed { document: self.document, plan: self.plan, behind })? {
             match found.and_then(|(index, rest)| Some((index, self.plan.fields.get(index)?, rest))) {
                 Some((index, field, rest)) => {
-                    likely = index + 1;
+                    behind = Some(index);
                     self.field(field, rest, &mut map)?;
                 }
                 None => drop(map.next_value::<IgnoredAny>()?),
@@ -123,7 +123,8 @@ impl<'a> Visitor<'a> for ObjectVisitor<'a, '_, '_> {
 struct FieldSeed<'a> {
     document: &'a str,
     plan: &'a RowPlan,
-    likely: usize,
+    /// The field before it.
+    behind: Option<usize>,
 }
 
 impl<'a> DeserializeSeed<'a> for FieldSeed<'a> {
@@ -143,12 +144,12 @@ impl<'a> Visitor<'a> for FieldSeed<'a> {
 
     #[inline]
     fn visit_borrowed_str<E>(self, name: &'a str) -> Result<Self::Value, E> {
-        let index = self.plan.find(name, self.likely);
+        let index = self.plan.find(name, self.behind);
         Ok(index.map(|index| (index, value_after(self.document, name).unwrap_or(""))))
     }
 
     fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        Ok(self.plan.find(name, self.likely).map(|index| (index, "")))
+        Ok(self.plan.find(name, self.behind).map(|index| (index, "")))
     }
 }
 

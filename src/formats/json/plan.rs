@@ -1,6 +1,6 @@
 //! What a schema means to the decoder, worked out once.
 
-use std::collections::HashMap;
+use std::{cell::Cell, collections::HashMap};
 
 use super::time::Unit;
 use crate::model::{ColumnType, LogicalType, Schema};
@@ -46,6 +46,8 @@ pub(super) enum Kind {
 pub(super) struct RowPlan {
     pub(super) fields: Vec<FieldPlan>,
     by_name: HashMap<String, usize>,
+    /// The field that was found last at the beginning, and behind each field.
+    next: Vec<Cell<usize>>,
 }
 
 #[derive(Debug)]
@@ -71,14 +73,17 @@ impl RowPlan {
             })
             .collect::<Result<Vec<_>, String>>()?;
         let by_name = fields.iter().enumerate().map(|(index, field)| (field.name.clone(), index)).collect();
-        Ok(Self { fields, by_name })
+        let next = (0..=fields.len()).map(Cell::new).collect();
+        Ok(Self { fields, by_name, next })
     }
 
-    /// Which field a name is. Producers mostly write fields in the order of the schema, so `likely` is tried first.
-    pub(super) fn find(&self, name: &str, likely: usize) -> Option<usize> {
-        match self.fields.get(likely) {
-            Some(field) if field.name == name => Some(likely),
-            _ => self.by_name.get(name).copied(),
+    /// Which field a name is that stands behind another field, or at the beginning. A producer writes its fields in one
+    /// order, so the one is tried first that stood there before.
+    pub(super) fn find(&self, name: &str, behind: Option<usize>) -> Option<usize> {
+        let next = self.next.get(behind.map_or(0, |field| field + 1))?;
+        match self.fields.get(next.get()) {
+            Some(field) if field.name == name => Some(next.get()),
+            _ => self.by_name.get(name).copied().inspect(|found| next.set(*found)),
         }
     }
 }
