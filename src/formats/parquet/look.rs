@@ -119,20 +119,10 @@ pub(super) fn pages(
             (number(PAGE_UNCOMPRESSED).ok_or_else(broken)?, number(PAGE_COMPRESSED).ok_or_else(broken)?);
         budget.take(uncompressed)?;
         pages.largest = pages.largest.max(uncompressed);
-        let kinds = [(PAGE_DATA, Some(DATA_ENCODING)), (PAGE_DATA_V2, Some(DATA_V2_ENCODING)), (PAGE_DICTIONARY, None)];
-        for (field, encoding) in kinds {
-            let Some(kind) = header.structure(field).ok_or_else(broken)? else { continue };
-            let held = kind.int(HEADER_VALUES).flatten().and_then(|value| usize::try_from(value).ok());
-            let held = held.ok_or_else(broken)?;
-            if held > MOST_VALUES {
-                return Err(too_many());
-            }
-            if let Some(encoding) = encoding {
-                values += held;
-                pages.delta |= DELTA_ENCODINGS.contains(&kind.int(encoding).ok_or_else(broken)?);
-            }
-        }
-        if values > MOST_VALUES {
+        let held = held(&header).ok_or_else(broken)?;
+        pages.delta |= held.delta;
+        values = values.saturating_add(held.values);
+        if held.entries.max(values) > MOST_VALUES {
             return Err(too_many());
         }
         let (page, rest) = chunk.get(size..).and_then(|rest| rest.split_at_checked(compressed)).ok_or_else(broken)?;
@@ -152,6 +142,30 @@ pub(super) fn pages(
         budget.take(size.saturating_mul(values))?;
     }
     Ok(pages)
+}
+
+/// What a page holds by its header.
+struct Held {
+    values: usize,
+    /// Of a dictionary.
+    entries: usize,
+    delta: bool,
+}
+
+/// `None`: the header is broken.
+fn held(header: &Struct) -> Option<Held> {
+    let number = |kind: &Struct| usize::try_from(kind.int(HEADER_VALUES)??).ok();
+    let mut held = Held { values: 0, entries: 0, delta: false };
+    for (field, encoding) in [(PAGE_DATA, DATA_ENCODING), (PAGE_DATA_V2, DATA_V2_ENCODING)] {
+        if let Some(kind) = header.structure(field)? {
+            held.values = held.values.saturating_add(number(&kind)?);
+            held.delta |= DELTA_ENCODINGS.contains(&kind.int(encoding)?);
+        }
+    }
+    if let Some(kind) = header.structure(PAGE_DICTIONARY)? {
+        held.entries = number(&kind)?;
+    }
+    Some(held)
 }
 
 /// How many bytes of a page come before those that are compressed; `Some(None)` if none is. `None`: the header is broken.
