@@ -266,9 +266,11 @@ impl SinkWriter {
                 // Counted for its prepare all the same: the sink was written to.
                 (OnError::DeadLetter, Kept::Refused(why)) => {
                     self.work.letters += 1;
-                    format!("{reason}; and the sink for dead letters refused it: {why} (on_error: dead_letter)")
+                    format!(
+                        "{reason}; and the sink for dead letters refused it: {why} (stage: {stage}, on_error: dead_letter)"
+                    )
                 }
-                (OnError::Fail | OnError::DeadLetter, _) => format!("{reason} (on_error: fail)"),
+                (OnError::Fail | OnError::DeadLetter, _) => format!("{reason} (stage: {stage}, on_error: fail)"),
             };
             tracing::error!(message_id = id, row, stage, reason = text, "a message cannot be processed");
             let text = format!("message {id} cannot be processed: {text}");

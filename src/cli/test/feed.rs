@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::{
     expected::{Values, read_value},
-    outcome::Outcome,
+    outcome::{Outcome, Refused},
 };
 use crate::{
     connectors::{self, NotNull, Plan, REGISTRY, Shaped, Transport, datagen},
@@ -17,7 +17,7 @@ use crate::{
         TestMessage, Value,
     },
     formats::Writer,
-    model::{Body, Column, ColumnType, LogicalType, MetaValue, Origin, RowsBuilder, nearest},
+    model::{Body, Column, ColumnType, LogicalType, MetaValue, Origin, RowReject, RowsBuilder, Stage, nearest},
 };
 
 /// What a metadata column of time says where a test gives none: 2026-01-01, in milliseconds since 1970.
@@ -221,7 +221,7 @@ pub(super) fn run(
             }
             Err(reason) => {
                 rows.truncate(before);
-                outcome.rejects.push((index as u64 + 1, reason));
+                outcome.rejects.push(Refused { message: index as u64 + 1, stage: Stage::Decode, reason });
             }
         }
     }
@@ -229,7 +229,11 @@ pub(super) fn run(
     if let Some(query) = &plan.query {
         let selected = query.run(&rows).map_err(failed)?;
         let message = |row: usize| origins.get(row).map_or(0, |origin| u64::from(origin.message) + 1);
-        outcome.rejects.extend(selected.rejects.iter().map(|reject| (message(reject.row), reject.reason.clone())));
+        outcome.rejects.extend(selected.rejects.into_iter().map(|RowReject { row, reason }| Refused {
+            message: message(row),
+            stage: Stage::Query,
+            reason,
+        }));
         origins = selected.from.iter().filter_map(|row| origins.get(*row).copied()).collect();
         rows = selected.rows;
     }
@@ -248,7 +252,9 @@ pub(super) fn run(
     for (at, row) in shown.into_iter().enumerate() {
         let number = origins.get(at).map_or(0, |origin| u64::from(origin.message) + 1);
         match (refused.iter().find(|reject| reject.row == at), row) {
-            (Some(reject), _) => outcome.rejects.push((number, reject.reason.clone())),
+            (Some(reject), _) => {
+                outcome.rejects.push(Refused { message: number, stage: Stage::Sink, reason: reject.reason.clone() })
+            }
             (None, Some(row)) => outcome.rows.push(row),
             (None, None) => {
                 let why = unshown.iter().find(|reject| reject.row == at).map_or("", |reject| reject.reason.as_str());
@@ -256,7 +262,7 @@ pub(super) fn run(
             }
         }
     }
-    outcome.rejects.sort_by_key(|(message, _)| *message);
+    outcome.rejects.sort_by_key(|refused| refused.message);
     outcome.fails = definition.on_error == crate::definition::OnError::Fail;
     Ok(outcome)
 }

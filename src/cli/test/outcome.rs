@@ -5,15 +5,15 @@ use std::fmt::Write;
 use similar::{ChangeTag, TextDiff};
 
 use super::expected::Row;
-use crate::definition::Case;
+use crate::{definition::Case, model::Stage};
 
 /// What the pipeline made of the messages of a case.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     /// What the sink would get.
     pub(super) rows: Vec<Row>,
-    /// The messages of bodies and rows that are refused, counted from 1, and why; in the order of the messages.
-    pub(super) rejects: Vec<(u64, String)>,
+    /// What is refused, in the order of the messages.
+    pub(super) rejects: Vec<Refused>,
     /// Whether a refused message fails the pipeline.
     pub(super) fails: bool,
     pub(super) ignored: u64,
@@ -21,11 +21,21 @@ pub(super) struct Outcome {
     pub(super) unread: u64,
 }
 
+/// A body or a row that is refused.
+#[derive(Debug)]
+pub(super) struct Refused {
+    /// The number of its message, from 1.
+    pub(super) message: u64,
+    pub(super) stage: Stage,
+    pub(super) reason: String,
+}
+
 impl Outcome {
     /// The fault that ends the pipeline; `None`: none does.
     fn error(&self) -> Option<String> {
-        let (message, reason) = self.rejects.first().filter(|_| self.fails)?;
-        Some(format!("message {message} cannot be processed: {reason} (on_error: fail)"))
+        let Refused { message, stage, reason } = self.rejects.first().filter(|_| self.fails)?;
+        let stage = stage.label();
+        Some(format!("message {message} cannot be processed: {reason} (stage: {stage}, on_error: fail)"))
     }
 }
 
@@ -53,11 +63,11 @@ pub(super) fn compare(case: &Case, expected: &[Row], outcome: &Outcome, columns:
     let unmentioned = if by_error.is_some() { 1 } else { 0 };
     for (at, reject) in case.rejects.iter().enumerate() {
         let actual = outcome.rejects.get(at);
-        let found = actual.filter(|(message, why)| *message == reject.message && why.contains(&reject.reason));
-        let reason = found.map_or(&reject.reason, |(_, why)| why);
+        let found = actual.filter(|found| found.message == reject.message && found.reason.contains(&reject.reason));
+        let reason = found.map_or(&reject.reason, |found| &found.reason);
         line(&mut want, format_args!("reject of message {}: {reason}\n", reject.message));
     }
-    for (message, reason) in outcome.rejects.iter().skip(unmentioned) {
+    for Refused { message, reason, .. } in outcome.rejects.iter().skip(unmentioned) {
         line(&mut got, format_args!("reject of message {message}: {reason}\n"));
     }
     counts(&mut want, [case.ignored, case.nulled_fields, case.unread]);
@@ -136,7 +146,10 @@ mod tests {
     }
 
     fn rejected(fails: bool, rejects: &[(u64, &str)]) -> Outcome {
-        let rejects = rejects.iter().map(|(message, why)| (*message, (*why).to_owned())).collect();
+        let rejects = rejects
+            .iter()
+            .map(|(message, why)| Refused { message: *message, stage: Stage::Decode, reason: (*why).to_owned() })
+            .collect();
         Outcome { rejects, fails, ..Outcome::default() }
     }
 
