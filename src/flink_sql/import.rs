@@ -9,6 +9,7 @@ use std::{
 use sqlparser::tokenizer::Token;
 
 use super::{
+    alone::check_names,
     script::{Piece, Script, is_mark, is_text, is_whole},
     select::{Item, ItemKind, QueryText},
     statements::{Insert, Statements, read_statements},
@@ -18,7 +19,7 @@ use super::{
 use crate::{
     connectors::{REGISTRY, load_texts},
     definition::{Diagnostic, Environment, LARGEST_FILE, Located, Report, Role, Span},
-    model::{Column, LogicalType, PipelineName, nearest},
+    model::{Column, LogicalType, PipelineName, inserts, nearest},
     query::Query,
 };
 
@@ -52,9 +53,7 @@ pub fn import(file: &FilePath, text: &str) -> Import {
     let mut names = Names::default();
     let drafts: Vec<_> = statements.inserts.iter().filter_map(|insert| importing.draft(insert, &mut names)).collect();
     importing.unused();
-    if !importing.report.has_errors() {
-        importing.check(&drafts);
-    }
+    importing.check(&drafts);
     let report = importing.report;
     let valid = !report.has_errors();
     let pipelines =
@@ -174,6 +173,10 @@ impl<'a> Importing<'a> {
             Some(query) => self.plan(query, source)?.schema().columns.clone(),
             None => source.schema().columns.into_iter().map(physical).collect(),
         };
+        self.check_types(insert, items.as_deref(), &schema, sink);
+        if self.report.errors() > before {
+            return None;
+        }
         let declared: Vec<Column> = taken(sink).cloned().collect();
         let inherits = declared == schema && sink.columns.len() == declared.len();
         let name = self.name(insert, source, sink, names);
@@ -241,6 +244,32 @@ impl<'a> Importing<'a> {
             None => Err(null(column)),
         };
         Some(taken.iter().map(of).collect())
+    }
+
+    /// Whether what is selected can be inserted into the columns of the sink. It is told at what is selected.
+    fn check_types(
+        &mut self,
+        insert: &Insert,
+        items: Option<&[Result<Range<usize>, String>]>,
+        schema: &[Column],
+        sink: &Table,
+    ) {
+        let selected = &insert.select.items;
+        for (number, (from, to)) in schema.iter().zip(taken(sink)).enumerate() {
+            if inserts(&from.ty.logical, &to.ty.logical) {
+                continue;
+            }
+            let bytes = match items {
+                Some(items) => items.get(number).and_then(|item| item.clone().ok()),
+                // One `*` stands for several columns, and is the place of each.
+                None => selected.get(number).or(selected.first()).map(|item| item.at.clone()),
+            };
+            let place = bytes.map_or(insert.place, |bytes| self.script.places.span(bytes));
+            let text = format!("`{}` of `{}` is {}, and this is {}", to.name, sink.path.last(), to.ty, from.ty);
+            let error =
+                Diagnostic::error(text).at(place).expected(format!("what can be inserted into {}", to.ty.logical));
+            self.report.push(error.help(format!("CAST({} AS {})", shown(&from.name), to.ty.logical)));
+        }
     }
 
     fn count(&mut self, insert: &Insert, given: usize, wanted: usize, sink: &Table) {
@@ -314,7 +343,8 @@ impl<'a> Importing<'a> {
         }
     }
 
-    /// Checks the definitions as `check` does, and tells what is wrong where it stands in the script.
+    /// Checks the definitions as `check` does, and tells what is wrong where it stands in the script; of tables that
+    /// became part of none, only what can be seen of one alone.
     fn check(&mut self, drafts: &[Draft<'_>]) {
         let texts: Vec<_> = drafts
             .iter()
@@ -339,6 +369,11 @@ impl<'a> Importing<'a> {
                 push_once(&mut self.report, diagnostic);
             }
         }
+        let whole = |table: &Table| drafts.iter().any(|draft| draft.tables.iter().any(|of| of.place == table.place));
+        if self.report.has_errors() {
+            let rest = self.statements.tables.iter().filter(|table| !whole(table));
+            rest.for_each(|table| check_names(table, &environment, &mut self.report));
+        }
     }
 }
 
@@ -352,6 +387,11 @@ pub(super) fn push_once(report: &mut Report, diagnostic: Diagnostic) {
 /// A null for a column that is given no value.
 fn null(column: &Column) -> String {
     format!("CAST(NULL AS {})", column.ty.logical)
+}
+
+/// A column in an advice: by its name, if it has one.
+fn shown(name: &str) -> String {
+    if name.starts_with("EXPR$") { "...".to_owned() } else { format!("`{name}`") }
 }
 
 const fn is_nested(ty: &LogicalType) -> bool {

@@ -1,5 +1,6 @@
 //! Flink SQL in and out: a script becomes definitions, one for each INSERT, and a definition becomes a script.
 
+mod alone;
 mod export;
 mod import;
 mod places;

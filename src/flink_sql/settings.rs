@@ -41,8 +41,9 @@ const STRATEGIES: [(&[&str], &str, &[&str]); 4] = [
 ];
 
 impl Settings {
-    /// Takes a SET; one that has no counterpart is told.
-    pub(super) fn set(&mut self, key: &Located<String>, value: Located<String>, report: &mut Report) {
+    /// Takes a SET; one that has no counterpart is told. `whole`: whether the value is a text in quotes, and so no part of
+    /// another, which may be a secret.
+    pub(super) fn set(&mut self, key: &Located<String>, value: Located<String>, whole: bool, report: &mut Report) {
         // As it was called before Flink 1.19.
         let name = if key.value == "restart-strategy" { STRATEGY } else { key.value.as_str() };
         if !is_known(name) {
@@ -50,6 +51,10 @@ impl Settings {
             report.push(warning.at(key.span));
         }
         report.show(key.span);
+        // What has a place here is no secret.
+        if whole && is_known(name) {
+            report.show(value.span);
+        }
         self.set.insert(name.to_owned(), value);
     }
 
@@ -109,8 +114,10 @@ impl Settings {
                 (lines([max, within, delay]), None)
             }
             "fixed-delay" => {
-                let note = "Flink counts all attempts of fixed-delay, here those within `restart.within`: if they take longer, it restarts for ever.";
-                (lines([of("max", "attempts"), of("backoff", "delay").map(steady), None]), Some(note))
+                let note = "Flink counts the attempts of fixed-delay over all the life of a job, here two minutes of health give them back.";
+                let max = of("max", "attempts");
+                let within = max.as_ref().map(|max| Line { key: "within", value: "365d".to_owned(), ..max.clone() });
+                (lines([max, within, of("backoff", "delay").map(steady)]), Some(note))
             }
             _ => {
                 let (first, most) = (of("", "initial-backoff"), of("", "max-backoff"));

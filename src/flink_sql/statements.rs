@@ -192,7 +192,9 @@ impl Reading {
             return Err(cursor.unexpected_value("`=`"));
         }
         let place = cursor.here();
-        let value = match cursor.string("") {
+        let value = cursor.string("");
+        let whole = value.is_ok() && !self.torn;
+        let value = match value {
             Ok(value) => Located::new(value, place),
             // The client's own way: everything up to the semicolon.
             Err(_) if cursor.peek().is_some() => {
@@ -207,7 +209,7 @@ impl Reading {
         if cursor.peek().is_some() {
             return Err(cursor.unexpected_value("the end of the statement"));
         }
-        self.settings.set(&key, value, report);
+        self.settings.set(&key, value, whole, report);
         Ok(())
     }
 }

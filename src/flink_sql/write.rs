@@ -9,7 +9,7 @@ use super::{
     yaml::{Yaml, escaped, with_references},
 };
 use crate::{
-    connectors::{REGISTRY, filesystem},
+    connectors::{REGISTRY, blackhole, datagen, filesystem},
     definition::{ConnectorTables, Diagnostic, Report, Role, Span},
     model::{Column, PipelineName},
 };
@@ -19,6 +19,8 @@ pub(super) struct Draft<'a> {
     pub name: PipelineName,
     pub yaml: Yaml,
     pub insert: &'a Insert,
+    /// What it reads and what it writes.
+    pub tables: [&'a Table; 2],
 }
 
 /// What a definition is made of.
@@ -56,7 +58,31 @@ pub(super) fn write<'a>(parts: Parts<'a, '_>, report: &mut Report) -> Option<Dra
     writing.section("checkpoint", &insert.settings.checkpoint());
     writing.section("restart", &restart);
     let Writing { yaml, report } = writing;
-    (report.errors() == before).then_some(Draft { name, yaml, insert })
+    (report.errors() == before).then_some(Draft { name, yaml, insert, tables: [source, sink] })
+}
+
+/// A definition for looking at one table only: the other side is one that takes, or makes, anything.
+pub(super) fn alone(role: Role, table: &Table) -> Yaml {
+    // What is left out of it is told where the table is used.
+    let mut unheard = Report::new("", "");
+    let mut writing = Writing { yaml: Yaml::default(), report: &mut unheard };
+    writing.yaml.entry(0, "name", "table", (table.place, table.place));
+    let places = (table.place, table.place);
+    match role {
+        Role::Source => {
+            writing.endpoint(role, table, false);
+            writing.yaml.section(0, Role::Sink.name(), table.place);
+            writing.yaml.entry(1, "connector", blackhole::TABLES.name, places);
+        }
+        Role::Sink => {
+            writing.yaml.section(0, Role::Source.name(), table.place);
+            writing.yaml.entry(1, "connector", datagen::TABLES.name, places);
+            writing.yaml.section(1, "schema", table.place);
+            table.columns.iter().for_each(|column| writing.yaml.entry(2, &column.column.name, "STRING", places));
+            writing.endpoint(role, table, false);
+        }
+    }
+    writing.yaml
 }
 
 struct Writing<'a> {

@@ -295,6 +295,46 @@ fn what_check_says_of_the_definition_is_told_in_the_script() {
 }
 
 #[test]
+fn what_is_refused_hides_nothing_of_what_else_is_wrong() {
+    let script = "CREATE TABLE s (a INT, WATERMARK FOR a AS a, b STRIN) WITH ('connector' = 'mnss', 'queueName' = 'q');
+CREATE TABLE p (a INT, b DATE) WITH ('connector' = 'filesystem', 'paht' = '/tmp/x', 'format' = 'jsom');
+CREATE TABLE u (a INT) WITH ('connector' = 'mns', 'batchsize' = '8');
+INSERT INTO p SELECT a, COUNT(*) FROM s GROUP BY a;
+CREATE TABLE d (a INT, b STRING) WITH ('connector' = 'datagen');
+INSERT INTO p SELECT UPER(b), a + 'x' = nmae FROM d;";
+    let expected = "x.sql:1:24: error: WATERMARK FOR cannot be imported
+x.sql:1:48: error: found `STRIN` in the type of column `b`; expected a type such as STRING, BIGINT or TIMESTAMP(3); did you mean `STRING`?
+x.sql:1:75: error: there is no connector `mnss`; expected the name of a source: `mns`, `rocketmq4`, `rocketmq5`, `cmq`, `datagen`; did you mean `mns`?
+x.sql:2:66: error: `sink` has no option `paht`, and the required option `path` is missing; did you mean `path`?
+x.sql:2:96: error: there is no format `jsom`; expected the name of a format: `json`, `csv`, `raw`, `avro`, `parquet`; did you mean `json`?
+x.sql:3:51: error: `source` has no option `batchsize`; did you mean `batchSize`?
+x.sql:4:41: error: GROUP BY cannot be imported
+x.sql:6:22: error: there is no function UPER; did you mean `UPPER`?
+x.sql:6:31: error: there is no + of INT and CHAR(1); texts are joined with ||
+x.sql:6:41: error: there is no column `nmae`; expected a column of the source: a, b
+";
+    assert_eq!(told(script), expected);
+}
+
+#[test]
+fn what_cannot_be_inserted_is_told_at_what_is_selected() {
+    assert_told_after_tables(&[
+        (
+            "INSERT INTO p SELECT b, b FROM s",
+            "x.sql:3:22: error: `a` of `p` is INT, and this is STRING; expected what can be inserted into INT; CAST(`b` AS INT)\n",
+        ),
+        (
+            "INSERT INTO p (b, a) SELECT a, UPPER(b) AS n FROM s",
+            "x.sql:3:29: error: `b` of `p` is STRING, and this is INT; expected what can be inserted into STRING; CAST(`a` AS STRING)\nx.sql:3:32: error: `a` of `p` is INT, and this is STRING; expected what can be inserted into INT; CAST(`n` AS INT)\n",
+        ),
+        (
+            "CREATE TABLE t (a STRING, b STRING) WITH ('connector' = 'datagen'); INSERT INTO p SELECT * FROM t; INSERT INTO p SELECT * FROM s",
+            "x.sql:3:90: error: `a` of `p` is INT, and this is STRING; expected what can be inserted into INT; CAST(`a` AS INT)\n",
+        ),
+    ]);
+}
+
+#[test]
 fn one_queue_cannot_be_read_for_two_inserts() {
     let script =
         "CREATE TABLE s (a INT) WITH ('connector' = 'mns', 'endpoint' = 'http://h', 'region' = 'r', 'queueName' = 'q',
