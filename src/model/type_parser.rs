@@ -39,6 +39,26 @@ const TYPES: &[&str] = &[
     "ROW",
 ];
 
+/// What other databases and languages call a type, and what Flink calls it.
+const CALLED_OTHERWISE: &[(&[&str], &str)] = &[
+    (&["BOOL", "BIT"], "BOOLEAN"),
+    (&["INT1", "BYTE"], "TINYINT"),
+    (&["INT2", "INT16", "SHORT"], "SMALLINT"),
+    (&["INT4", "INT32", "MEDIUMINT", "SERIAL"], "INT"),
+    (&["INT8", "INT64", "LONG", "BIGSERIAL"], "BIGINT"),
+    (&["FLOAT4", "FLOAT32", "REAL"], "FLOAT"),
+    (&["FLOAT8", "FLOAT64"], "DOUBLE"),
+    (&["NUMBER", "MONEY", "BIGDECIMAL"], "DECIMAL"),
+    (&["TEXT", "CLOB", "LONGTEXT", "JSON", "JSONB", "UUID", "STR", "UTF8"], "STRING"),
+    (&["NVARCHAR", "VARCHAR2"], "VARCHAR"),
+    (&["BLOB", "BYTEA", "RAW"], "BYTES"),
+    (&["DATETIME"], "TIMESTAMP"),
+    (&["TIMESTAMPTZ"], "TIMESTAMP_LTZ"),
+    (&["LIST"], "ARRAY"),
+    (&["STRUCT", "RECORD", "OBJECT", "TUPLE"], "ROW"),
+    (&["DICT", "HASH"], "MAP"),
+];
+
 impl ColumnType {
     /// Reads a type such as `DECIMAL(10, 2) NOT NULL` or ``ROW<a INT, `b c` STRING>``.
     pub fn parse(text: &str) -> Result<Self, TypeError> {
@@ -117,6 +137,15 @@ impl<'a> TypeParser<'a> {
         TypeError { offset, length, found, expected: expected.into(), nearest }
     }
 
+    /// An error where a type should stand.
+    fn no_type(&self) -> TypeError {
+        let error = self.unexpected("a type such as STRING, BIGINT or TIMESTAMP(3)", TYPES);
+        let word = self.peek().map(|token| token.text.to_uppercase()).unwrap_or_default();
+        let known = CALLED_OTHERWISE.iter().find(|(names, _)| names.contains(&word.as_str()));
+        let nearest = known.map(|(_, name)| (*name).to_owned()).or(error.nearest);
+        TypeError { nearest, ..error }
+    }
+
     fn word(&mut self, word: &str) -> Result<(), TypeError> {
         if self.takes(word) { Ok(()) } else { Err(self.unexpected(word, &[word])) }
     }
@@ -171,11 +200,11 @@ impl<'a> TypeParser<'a> {
 
     fn logical(&mut self) -> Result<LogicalType, TypeError> {
         let Some(Token { kind: TokenKind::Word, text, .. }) = self.peek() else {
-            return Err(self.unexpected("a type such as STRING, BIGINT or TIMESTAMP(3)", TYPES));
+            return Err(self.no_type());
         };
         let word = text.to_ascii_uppercase();
         if !TYPES.contains(&word.as_str()) {
-            return Err(self.unexpected("a type such as STRING, BIGINT or TIMESTAMP(3)", TYPES));
+            return Err(self.no_type());
         }
         self.next += 1;
         Ok(match word.as_str() {

@@ -1,13 +1,15 @@
 //! The frame of a query: that it is one `SELECT ... FROM source [WHERE ...]`, and nothing that rows alone cannot
 //! answer.
 
+use std::ops::Range;
+
 use sqlparser::{
     ast::{
         Expr, Ident, ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, SetOperator,
         Spanned, Statement, TableFactor, WildcardAdditionalOptions,
     },
     parser::{Parser, ParserError},
-    tokenizer::{Location, Token, TokenWithSpan, Tokenizer, TokenizerError, Whitespace},
+    tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, TokenizerError, Whitespace},
 };
 
 use super::{QueryError, dialect::FlinkDialect, place::Places};
@@ -20,6 +22,9 @@ pub(super) const SOURCE: &str = "source";
 const MOST_TOKENS: usize = 5_000;
 /// How deep parentheses and the like may stand within one another.
 const MOST_NESTING: usize = 60;
+/// The same as sqlparser counts it, which counts signs and NOTs too, and every CASE and subquery twice.
+const MOST_CALLS: usize = 3 * MOST_NESTING;
+const TOO_DEEP: &str = "expressions stand more than 60 deep within one another";
 
 /// What a query consists of.
 #[derive(Debug)]
@@ -29,15 +34,27 @@ pub(super) struct Frame {
     pub(super) condition: Option<Expr>,
     /// What the source is called, if not `source`.
     pub(super) alias: Option<String>,
+    /// What is refused, and does not keep the rest from being looked at.
+    pub(super) wrong: Vec<QueryError>,
 }
 
 /// Reads a query and refuses what is not of a frame that works over batches of rows.
 pub(super) fn read(places: &mut Places<'_>, text: &str) -> Result<Frame, Vec<QueryError>> {
     let tokens = tokens(places, text).map_err(|error| vec![error])?;
     places.set_tokens(&tokens);
-    let parser = Parser::new(&FlinkDialect).with_recursion_limit(MOST_NESTING);
-    let statements = parser.with_tokens_with_locations(tokens).parse_statements();
-    let statements = statements.map_err(|error| vec![unreadable(places, error)])?;
+    let strange = tokens.iter().filter_map(|one| strange(&one.token, places.range(one.span), text));
+    let mut wrong: Vec<QueryError> = strange.chain(places.bad_types().iter().cloned()).collect();
+    let parser = Parser::new(&FlinkDialect).with_recursion_limit(MOST_CALLS);
+    let statements = match parser.with_tokens_with_locations(tokens).parse_statements() {
+        Ok(statements) => statements,
+        Err(error) => {
+            // What was strange may be why it cannot be read.
+            if wrong.is_empty() {
+                wrong.push(unreadable(places, error));
+            }
+            return Err(wrong);
+        }
+    };
     let mut statements = statements.into_iter();
     let (first, second) = (statements.next(), statements.next());
     if let Some(second) = second {
@@ -46,7 +63,7 @@ pub(super) fn read(places: &mut Places<'_>, text: &str) -> Result<Frame, Vec<Que
         return Err(vec![error]);
     }
     match first {
-        Some(Statement::Query(query)) => frame(places, *query),
+        Some(Statement::Query(query)) => frame(places, *query, wrong),
         other => {
             let what = other.map(|statement| statement.to_string());
             let word = what.as_deref().and_then(|text| text.split_whitespace().next()).unwrap_or("nothing").to_owned();
@@ -63,37 +80,55 @@ fn tokens(places: &Places<'_>, text: &str) -> Result<Vec<TokenWithSpan>, QueryEr
         QueryError::new(start..text.len(), error.message)
     };
     let tokens = Tokenizer::new(&FlinkDialect, text).tokenize_with_location().map_err(unreadable)?;
-    for one in &tokens {
-        match &one.token {
-            Token::Whitespace(Whitespace::MultiLineComment(hint)) if hint.starts_with('+') => {
-                let error = QueryError::new(places.range(one.span), "hints are not supported");
-                return Err(error.help("options of the source stand in its definition"));
-            }
-            Token::DoubleQuotedString(name) => {
-                let error = QueryError::new(places.range(one.span), "double quotes quote nothing in Flink SQL");
-                return Err(error.expected(format!("'{name}' for a text, `{name}` for a name")));
-            }
-            _ => {}
-        }
+    let counted = || tokens.iter().filter(|one| !matches!(one.token, Token::Whitespace(_)));
+    if let Some(one) = counted().nth(MOST_TOKENS) {
+        let at = places.range(one.span).start..places.whole().end;
+        return Err(QueryError::new(at, format!("the query is longer than {MOST_TOKENS} words and symbols")));
     }
-    let counted = tokens.iter().filter(|one| !matches!(one.token, Token::Whitespace(_)));
-    match counted.map(|one| one.span).nth(MOST_TOKENS) {
-        Some(span) => {
-            let at = places.range(span).start..places.whole().end;
-            Err(QueryError::new(at, format!("the query is longer than {MOST_TOKENS} words and symbols")))
-        }
+    match too_deep(counted().map(|one| (&one.token, one.span))) {
+        Some(at) => Err(QueryError::new(places.range(at), TOO_DEEP)),
         None => Ok(tokens),
     }
+}
+
+/// What sqlparser reads and Flink does not.
+fn strange(token: &Token, at: Range<usize>, text: &str) -> Option<QueryError> {
+    let written = text.get(at.clone()).unwrap_or_default();
+    Some(match token {
+        Token::Whitespace(Whitespace::MultiLineComment(hint)) if hint.starts_with('+') => {
+            QueryError::new(at, "hints are not supported").help("options of the source stand in its definition")
+        }
+        Token::DoubleQuotedString(name) => QueryError::new(at, "double quotes quote nothing in Flink SQL")
+            .expected(format!("'{name}' for a text, `{name}` for a name")),
+        Token::DoubleEq => QueryError::new(at, "there is no operator == in Flink SQL").expected("="),
+        Token::Neq if written == "!=" => QueryError::new(at, "there is no operator != in Flink SQL").expected("<>"),
+        _ => return None,
+    })
+}
+
+/// The first place that is too deep within parentheses, brackets and CASEs. sqlparser counts calls of its functions,
+/// and tries another reading where it has counted too many.
+fn too_deep<'t>(tokens: impl Iterator<Item = (&'t Token, Span)>) -> Option<Span> {
+    let mut depth = 0_usize;
+    for (token, span) in tokens {
+        let word = |word: &str| matches!(token, Token::Word(found) if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word));
+        if matches!(token, Token::LParen | Token::LBracket) || word("CASE") {
+            depth += 1;
+        } else if matches!(token, Token::RParen | Token::RBracket) || word("END") {
+            depth = depth.saturating_sub(1);
+        }
+        if depth > MOST_NESTING {
+            return Some(span);
+        }
+    }
+    None
 }
 
 /// sqlparser says where in words at the end of its message.
 fn unreadable(places: &Places<'_>, error: ParserError) -> QueryError {
     let message = match error {
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
-        ParserError::RecursionLimitExceeded => {
-            let message = format!("expressions stand more than {MOST_NESTING} deep within one another");
-            return QueryError::new(places.whole(), message);
-        }
+        ParserError::RecursionLimitExceeded => return QueryError::new(places.whole(), TOO_DEEP),
     };
     let (what, place) = match message.rsplit_once(" at Line: ") {
         Some((what, place)) => (what.to_owned(), place.split_once(", Column: ")),
@@ -106,7 +141,8 @@ fn unreadable(places: &Places<'_>, error: ParserError) -> QueryError {
         // sqlparser knows no place of the end.
         None => places.whole().end..places.whole().end,
     };
-    match what.strip_prefix("Expected: ").and_then(|rest| rest.rsplit_once(", found: ")) {
+    let misspelt = misspelt(places, at.start);
+    let error = match what.strip_prefix("Expected: ").and_then(|rest| rest.rsplit_once(", found: ")) {
         Some((expected, found)) => {
             let found = if found == "EOF" { "the query ends here".into() } else { format!("unexpected {found}") };
             QueryError::new(at, found).expected(expected)
@@ -114,14 +150,33 @@ fn unreadable(places: &Places<'_>, error: ParserError) -> QueryError {
         // What follows names the parser's own types.
         None if what.starts_with("No infix parser") => QueryError::new(at, "a query has no such operator"),
         None => QueryError::new(at, what),
+    };
+    match misspelt {
+        Some((word, meant)) => error.help(format!("perhaps `{word}` was to be {meant}")),
+        None => error,
     }
+}
+
+/// Words of a query that hold it together.
+const WORDS: [&str; 15] = [
+    "SELECT", "FROM", "WHERE", "BETWEEN", "LIKE", "ESCAPE", "CASE", "WHEN", "THEN", "ELSE", "END", "AND", "NOT",
+    "NULL", "CAST",
+];
+
+/// The word that stands there or beside it, if it is nearly one that holds a query together, and which one that is:
+/// a word that is misspelt is often taken for a name, and what follows it is found to be wrong.
+fn misspelt<'p>(places: &'p Places<'_>, start: usize) -> Option<(&'p str, &'static str)> {
+    places.words_around(start).find_map(|word| {
+        let is_one = WORDS.iter().any(|known| known.eq_ignore_ascii_case(word));
+        let near = nearest(word, WORDS).filter(|near| near.len() > 3)?;
+        (!is_one).then_some((word, near))
+    })
 }
 
 /// Why a construct does not work here.
 const WHY: &str = "a query sees the rows of a batch one by one, and keeps nothing between batches";
 
-fn frame(places: &Places<'_>, query: Query) -> Result<Frame, Vec<QueryError>> {
-    let mut wrong = Vec::new();
+fn frame(places: &Places<'_>, query: Query, mut wrong: Vec<QueryError>) -> Result<Frame, Vec<QueryError>> {
     let mut refuse = |there: bool, words: &[&str], what: &str| {
         if there {
             let at = places.words(words).unwrap_or_else(|| places.whole());
@@ -138,11 +193,13 @@ fn frame(places: &Places<'_>, query: Query) -> Result<Frame, Vec<QueryError>> {
     let more = query.settings.is_some() || query.format_clause.is_some() || !query.pipe_operators.is_empty();
     refuse(more, &[], "what follows the query");
     match *query.body {
-        SetExpr::Select(select) => {
-            let frame = select_frame(places, *select, &mut wrong);
-            wrong.sort_by_key(|error| error.at.start);
-            frame.filter(|_| wrong.is_empty()).ok_or(wrong)
-        }
+        SetExpr::Select(select) => match select_frame(places, *select, &mut wrong) {
+            Some(frame) if query.with.is_none() => Ok(Frame { wrong, ..frame }),
+            _ => {
+                wrong.sort_by_key(|error| error.at.start);
+                Err(wrong)
+            }
+        },
         SetExpr::SetOperation { op, .. } => {
             let word = match op {
                 SetOperator::Union => "UNION",
@@ -196,18 +253,13 @@ fn select_frame(places: &Places<'_>, select: Select, wrong: &mut Vec<QueryError>
     refuse(select.qualify.is_some(), &["QUALIFY"], "QUALIFY");
     let strange = select.select_modifiers.is_some() || select.exclude.is_some() || select.value_table_mode.is_some();
     refuse(strange, &["SELECT"], "what follows SELECT");
-    let alias = match source(places, &select) {
-        Ok(alias) => alias,
-        Err(error) => {
-            wrong.push(error);
-            return None;
-        }
-    };
-    Some(Frame { items: select.projection, condition: select.selection, alias })
+    let alias = source(places, &select, wrong).map_err(|error| wrong.push(error)).ok()?;
+    Some(Frame { items: select.projection, condition: select.selection, alias, wrong: Vec::new() })
 }
 
-/// Answers the alias of the source.
-fn source(places: &Places<'_>, select: &Select) -> Result<Option<String>, QueryError> {
+/// Answers the alias of the source. One table by a wrong name is taken for it all the same, so that the rest can be
+/// looked at.
+fn source(places: &Places<'_>, select: &Select, wrong: &mut Vec<QueryError>) -> Result<Option<String>, QueryError> {
     let [from] = &select.from[..] else {
         return Err(match select.from.get(1) {
             None => {
@@ -233,10 +285,16 @@ fn source(places: &Places<'_>, select: &Select) -> Result<Option<String>, QueryE
         TableFactor::Table { name, alias, args: None, version: None, sample: None, partitions, .. }
             if partitions.is_empty() =>
         {
-            named(places, name)?;
+            let called = named(places, name).map_err(|error| wrong.push(error));
             match alias {
                 Some(alias) if !alias.columns.is_empty() => refused("an alias with names of columns"),
-                Some(alias) => Ok(Some(alias.name.value.clone())),
+                Some(alias) => {
+                    wrong.extend(quoted(places, &alias.name));
+                    Ok(Some(alias.name.value.clone()))
+                }
+                None if called.is_err() => {
+                    Ok(name.0.last().and_then(|part| part.as_ident()).map(|name| name.value.clone()))
+                }
                 None => Ok(None),
             }
         }
@@ -267,6 +325,12 @@ fn named(places: &Places<'_>, name: &ObjectName) -> Result<(), QueryError> {
     }
 }
 
+/// A name in single quotes, which sqlparser takes.
+fn quoted(places: &Places<'_>, name: &Ident) -> Option<QueryError> {
+    let error = || QueryError::new(places.range(name.span), "single quotes quote texts, and no names, in Flink SQL");
+    (name.quote_style == Some('\'')).then(|| error().expected(format!("`{}`", name.value)))
+}
+
 /// One item of the select list.
 pub(super) enum Item<'a> {
     /// `*` or `s.*`: all columns.
@@ -292,7 +356,10 @@ pub(super) fn item<'a>(places: &Places<'_>, frame: &Frame, item: &'a SelectItem)
     };
     match item {
         SelectItem::UnnamedExpr(expression) => Ok(Item::One(expression, None)),
-        SelectItem::ExprWithAlias { expr, alias } => Ok(Item::One(expr, Some(alias))),
+        SelectItem::ExprWithAlias { expr, alias } => match quoted(places, alias) {
+            Some(error) => Err(error),
+            None => Ok(Item::One(expr, Some(alias))),
+        },
         SelectItem::Wildcard(more) => plain(more),
         SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), more) => {
             let known = frame.alias.as_deref().unwrap_or(SOURCE);

@@ -4,23 +4,69 @@ use std::ops::Range;
 
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan};
 
+use super::QueryError;
+use crate::model::ColumnType;
+
 /// The text of a query and where its lines begin.
 #[derive(Debug)]
 pub(super) struct Places<'a> {
     text: &'a str,
     lines: Vec<usize>,
     tokens: Vec<TokenWithSpan>,
+    bad_types: Vec<QueryError>,
 }
 
 impl<'a> Places<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let after = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-        Self { text, lines: std::iter::once(0).chain(after).collect(), tokens: Vec::new() }
+        Self { text, lines: std::iter::once(0).chain(after).collect(), tokens: Vec::new(), bad_types: Vec::new() }
     }
 
     /// Keeps the tokens, blanks left out, so that a keyword can be found.
     pub(super) fn set_tokens(&mut self, tokens: &[TokenWithSpan]) {
         self.tokens = tokens.iter().filter(|one| !matches!(one.token, Token::Whitespace(_))).cloned().collect();
+        self.bad_types = self.types().into_iter().filter_map(|at| self.bad_type(at)).collect();
+    }
+
+    /// The types in CASTs that are none. sqlparser says of no type where it stands.
+    pub(super) fn bad_types(&self) -> &[QueryError] {
+        &self.bad_types
+    }
+
+    /// Where the types stand that something is cast to.
+    fn types(&self) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        // Of each open parenthesis: none, or of a CAST, and where its type begins.
+        let mut open: Vec<Option<Option<usize>>> = Vec::new();
+        let mut before: Option<&TokenWithSpan> = None;
+        for one in &self.tokens {
+            let at = self.range(one.span);
+            let last = before.map(|before| self.range(before.span));
+            match (&one.token, open.last_mut()) {
+                (Token::LParen, _) => {
+                    let is_cast = |token| is_word(token, "CAST") || is_word(token, "TRY_CAST");
+                    open.push(before.filter(|before| is_cast(&before.token)).map(|_| None));
+                }
+                (Token::RParen, _) => {
+                    if let (Some(Some(Some(start))), Some(last)) = (open.pop(), last) {
+                        found.push(start..last.end.max(start));
+                    }
+                }
+                (token, Some(Some(start @ None))) if is_word(token, "AS") => *start = Some(at.end),
+                _ => {}
+            }
+            before = Some(one);
+        }
+        found
+    }
+
+    fn bad_type(&self, at: Range<usize>) -> Option<QueryError> {
+        let text = self.text.get(at.clone())?;
+        let error = ColumnType::parse(text).err()?;
+        let start = at.start + error.offset;
+        let what = format!("{} is no type", text.trim());
+        let told = QueryError::new(start..start + error.length, what).expected(error.expected);
+        Some(told.nearest(error.nearest.as_deref()))
     }
 
     /// Bytes from the beginning. sqlparser counts lines and columns from 1, columns in characters; 0 is nowhere.
@@ -63,6 +109,16 @@ impl<'a> Places<'a> {
             }
         }
         found
+    }
+
+    /// The words, not quoted, among the token that begins there, the one before it and the one behind it.
+    pub(super) fn words_around(&self, start: usize) -> impl Iterator<Item = &str> {
+        let behind = self.tokens.partition_point(|one| self.offset(one.span.start).is_some_and(|at| at <= start));
+        let at = [behind.checked_sub(1), behind.checked_sub(2), Some(behind)];
+        at.into_iter().filter_map(|index| match &self.tokens.get(index?)?.token {
+            Token::Word(word) if word.quote_style.is_none() => Some(word.value.as_str()),
+            _ => None,
+        })
     }
 
     /// The bytes of the token that begins there.

@@ -1,12 +1,16 @@
 //! A query as expressions over the columns of a batch, and how they are run.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use arrow_select::filter::filter_record_batch;
 use datafusion_common::DataFusionError;
-use datafusion_physical_expr::{PhysicalExpr, expressions::Column as ColumnOf};
+use datafusion_physical_expr::{
+    PhysicalExpr,
+    expressions::Column as ColumnOf,
+    utils::{collect_columns, reassign_expr_columns},
+};
 
 use super::{
     QueryError, Selected, clock,
@@ -29,10 +33,34 @@ const STACK: usize = 64 * 1024 * 1024;
 pub(super) struct Plan {
     schema: Schema,
     arrow: SchemaRef,
-    condition: Option<Arc<dyn PhysicalExpr>>,
+    condition: Option<Condition>,
     columns: Vec<Arc<dyn PhysicalExpr>>,
     /// Whether it answers what it is given.
     identity: bool,
+}
+
+/// A WHERE.
+#[derive(Debug, Clone)]
+struct Condition {
+    expr: Arc<dyn PhysicalExpr>,
+    /// The columns that are looked at behind it, which alone are copied for the rows that it leaves.
+    kept: Vec<usize>,
+}
+
+/// What an expression is there for.
+#[derive(Debug, Clone, Copy)]
+enum Place<'a> {
+    Where,
+    Column(&'a str),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Where => f.write_str("WHERE"),
+            Self::Column(name) => write!(f, "column `{name}`"),
+        }
+    }
 }
 
 /// A column of the output while it is planned.
@@ -61,16 +89,21 @@ impl Plan {
         let frame = frame::read(&mut places, text)?;
         let lower = Lower::new(&places, source, frame.alias.as_deref());
         let (outputs, mut wrong) = outputs(&places, &frame, &lower, source);
-        let condition = match frame.condition.as_ref().map(|condition| condition_of(&lower, condition)) {
-            Some(Err(error)) => {
-                wrong.push(error);
-                None
-            }
-            Some(Ok(term)) => Some(term.expr),
-            None => None,
-        };
-        if !wrong.is_empty() {
+        let condition: Option<Arc<dyn PhysicalExpr>> =
+            match frame.condition.as_ref().map(|condition| condition_of(&lower, condition)) {
+                Some(Err(error)) => {
+                    wrong.push(error);
+                    None
+                }
+                Some(Ok(term)) => Some(term.expr),
+                None => None,
+            };
+        wrong.extend(lower.more());
+        if !(wrong.is_empty() && frame.wrong.is_empty()) {
+            // What the frame says of a place says more than what the expressions make of it.
+            let mut wrong: Vec<QueryError> = frame.wrong.into_iter().chain(wrong).collect();
             wrong.sort_by_key(|error| error.at.start);
+            wrong.dedup_by_key(|error| error.at.start);
             return Err(wrong);
         }
         let columns: Vec<_> = outputs.iter().map(|output| Arc::clone(&output.term.expr)).collect();
@@ -81,6 +114,14 @@ impl Plan {
         let same_names =
             schema.columns.iter().map(|column| &column.name).eq(source.columns.iter().map(|one| &one.name));
         let identity = condition.is_none() && same_names && columns.iter().enumerate().all(plain);
+        let (condition, columns) = match condition {
+            Some(expr) => {
+                let (kept, columns) =
+                    narrowed(columns, source).map_err(|why| vec![QueryError::new(places.whole(), why)])?;
+                (Some(Condition { expr, kept }), columns)
+            }
+            None => (None, columns),
+        };
         Ok(Self { arrow: schema.to_arrow(), schema, condition, columns, identity })
     }
 
@@ -99,9 +140,10 @@ impl Plan {
         }
         clock::begin_batch();
         let mut state = State { rows: rows.clone(), from: None, rejects: Vec::new() };
-        if let Some(condition) = &self.condition {
-            let passes = state.evaluate(condition, "WHERE")?;
+        if let Some(Condition { expr, kept }) = &self.condition {
+            let passes = state.evaluate(expr, Place::Where)?;
             let passes = passes.as_any().downcast_ref::<BooleanArray>().ok_or_else(|| bug("WHERE is no condition"))?;
+            state.rows = state.rows.project(kept).map_err(bug_because)?;
             state.keep(passes)?;
         }
         let columns = self.project(&mut state)?;
@@ -117,7 +159,7 @@ impl Plan {
         let mut made = Vec::with_capacity(self.columns.len());
         let mut failed: Vec<(usize, String)> = Vec::new();
         for (expr, column) in self.columns.iter().zip(&self.schema.columns) {
-            match whole(expr, &state.rows, &format!("column `{}`", column.name))? {
+            match whole(expr, &state.rows, Place::Column(&column.name))? {
                 Ok(array) => made.push(array),
                 Err(reasons) => failed.extend(reasons),
             }
@@ -130,7 +172,7 @@ impl Plan {
         let before = state.rows.num_rows();
         let mut made = Vec::with_capacity(self.columns.len());
         for (expr, column) in self.columns.iter().zip(&self.schema.columns) {
-            made.push(state.evaluate(expr, &format!("column `{}`", column.name))?);
+            made.push(state.evaluate(expr, Place::Column(&column.name))?);
         }
         if state.rows.num_rows() == before { Ok(made) } else { self.project(state) }
     }
@@ -146,7 +188,7 @@ struct State {
 
 impl State {
     /// Evaluates over the rows for which it does not fail; the others are rejected.
-    fn evaluate(&mut self, expr: &Arc<dyn PhysicalExpr>, what: &str) -> Result<ArrayRef, Fault> {
+    fn evaluate(&mut self, expr: &Arc<dyn PhysicalExpr>, what: Place<'_>) -> Result<ArrayRef, Fault> {
         for _ in 0..MOST_TRIES {
             match whole(expr, &self.rows, what)? {
                 Ok(array) => return Ok(array),
@@ -195,7 +237,7 @@ type Whole = Result<ArrayRef, Vec<(usize, String)>>;
 
 /// Evaluates over all rows, in parts where it fails for all of them at once: some rows fail, or too much would be made
 /// at a time.
-fn whole(expr: &Arc<dyn PhysicalExpr>, rows: &RecordBatch, what: &str) -> Result<Whole, Fault> {
+fn whole(expr: &Arc<dyn PhysicalExpr>, rows: &RecordBatch, what: Place<'_>) -> Result<Whole, Fault> {
     if let Ok(array) = evaluate(expr, rows) {
         return Ok(Ok(array));
     }
@@ -214,7 +256,7 @@ const MOST_OF_COLUMN: usize = 512 * 1024 * 1024;
 /// An expression evaluated over parts of a batch.
 struct Parts<'a> {
     expr: &'a Arc<dyn PhysicalExpr>,
-    what: &'a str,
+    what: Place<'a>,
     made: Vec<ArrayRef>,
     /// Of all that was made.
     bytes: usize,
@@ -287,14 +329,30 @@ fn outputs(places: &Places<'_>, frame: &Frame, lower: &Lower<'_>, source: &Schem
             },
         }
     }
-    for (number, output) in outputs.iter().enumerate() {
-        let earlier = outputs.get(..number).unwrap_or_default();
-        if earlier.iter().any(|one| one.name == output.name) {
-            let error = QueryError::new(output.term.at.clone(), format!("there are two columns `{}`", output.name));
-            wrong.push(error.help("give one of them another name with AS: a sink knows its columns by name"));
-        }
+    let mut taken = BTreeSet::new();
+    for output in &mut outputs {
+        output.name = unique(&output.name, &taken);
+        taken.insert(output.name.clone());
     }
     (outputs, wrong)
+}
+
+/// A name that is there already gets the first number behind it that makes it another, as in Calcite.
+fn unique(name: &str, taken: &BTreeSet<String>) -> String {
+    let numbered = (0_u32..).map(|number| format!("{name}{number}"));
+    std::iter::once(name.to_owned()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or_default()
+}
+
+/// The columns of the source that these look at, and the same expressions over those only.
+fn narrowed(
+    columns: Vec<Arc<dyn PhysicalExpr>>,
+    source: &Schema,
+) -> Result<(Vec<usize>, Vec<Arc<dyn PhysicalExpr>>), String> {
+    let used = columns.iter().flat_map(|expr| collect_columns(expr)).map(|column| column.index());
+    let kept: Vec<usize> = used.collect::<BTreeSet<_>>().into_iter().collect();
+    let schema = source.to_arrow().project(&kept).map_err(|error| error.to_string())?;
+    let moved = columns.into_iter().map(|expr| reassign_expr_columns(expr, &schema)).collect::<Result<_, _>>();
+    Ok((kept, moved.map_err(|error| error.to_string())?))
 }
 
 fn column(output: Output) -> Option<Column> {

@@ -62,6 +62,11 @@ fn what_rows_alone_cannot_answer_is_refused_by_its_name_at_its_place() {
         ("INSERT INTO t SELECT id FROM source", "INSERT", "INSERT"),
         ("DELETE FROM source", "DELETE", "DELETE"),
         ("SELECT id FROM Source", "Source", "no table Source"),
+        ("SELECT id == 1 AS a FROM source", "==", "no operator =="),
+        ("SELECT id FROM source WHERE id != 1", "!=", "no operator !="),
+        ("SELECT id AS 'a' FROM source", "'a'", "single quotes"),
+        ("SELECT id 'a' FROM source", "'a'", "single quotes"),
+        ("SELECT id FROM source AS 's'", "'s'", "single quotes"),
         ("SELECT id", "", "no FROM"),
     ] {
         let errors = errors(text);
@@ -83,9 +88,12 @@ fn errors_name_what_is_wrong_and_the_nearest_name() {
         ("SELECT id + name FROM source", "id + name", "no + of INT and STRING", None),
         ("SELECT id = name FROM source", "id = name", "INT and STRING cannot be compared", None),
         ("SELECT CAST(id AS DATE) FROM source", "id", "INT cannot be cast to DATE", None),
-        ("SELECT CAST(id AS INTT) FROM source", "id", "INTT is no type", Some("INT")),
+        ("SELECT CAST(id AS INTT) FROM source", "INTT", "INTT is no type", Some("INT")),
+        ("SELECT CAST(CAST((id) AS STRING) AS TEXT) FROM source", "TEXT", "TEXT is no type", Some("STRING")),
+        ("SELECT TRY_CAST(UPPER(name) AS ROW<a INT8>) FROM source", "INT8", "is no type", Some("BIGINT")),
+        ("SELECT COALESCE() FROM source", "COALESCE", "COALESCE is given 0 arguments", None),
+        ("SELECT TIMESTAMPADD(id, 1) FROM source", "TIMESTAMPADD", "TIMESTAMPADD is given 2 arguments", None),
         ("SELECT id FROM source WHERE id", "id", "WHERE is INT", None),
-        ("SELECT id, id FROM source", "id", "two columns `id`", None),
         ("SELECT NULL FROM source", "NULL", "NULL has no type", None),
         ("SELECT \"id\" FROM source", "\"id\"", "double quotes", None),
         ("SELECT name LIKE 'a!b' ESCAPE '!' FROM source", "'a!b'", "escape character", None),
@@ -113,6 +121,50 @@ fn everything_that_is_wrong_is_told_in_the_order_of_the_text() {
     let found = errors("SELECT a,\n  b + 1, id\nFROM source WHERE c > 0");
     let places: Vec<_> = found.iter().map(|error| error.at.clone()).collect();
     assert_eq!(places, [7..8, 12..13, 40..41], "{found:?}");
+
+    let text = "SELECT UPER(nmae) + CASE WHEN ok = a THEN b ELSE LOWR(name) END, COUNT(id),
+  CAST(c AS TEXT), id != 1 FROM Source WHERE d BETWEEN h AND f AND g GROUP BY id";
+    let found: Vec<_> = errors(text).into_iter().map(|error| text[error.at].to_owned()).collect();
+    let expected = [
+        "UPER(nmae",
+        "nmae",
+        "a",
+        "b",
+        "LOWR(name",
+        "COUNT(id",
+        "c",
+        "TEXT",
+        "!=",
+        "Source",
+        "d",
+        "h",
+        "f",
+        "g",
+        "GROUP BY",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn columns_of_one_name_are_numbered_as_in_flink() {
+    let (query, _) = run("SELECT id, id, name AS id, id AS id0, 1 AS `EXPR$5`, 2 FROM source");
+    let names: Vec<_> = query.schema().columns.iter().map(|column| column.name.as_str()).collect();
+    assert_eq!(names, ["id", "id0", "id1", "id00", "EXPR$5", "EXPR$50"]);
+}
+
+#[test]
+fn a_word_that_is_misspelt_is_told_where_it_makes_the_query_unreadable() {
+    for (text, word, meant) in [
+        ("SELECT id FRM source", "FRM", "FROM"),
+        ("SELECT id FROM source WHRE id > 1", "WHRE", "WHERE"),
+        ("SELCT id FROM source", "SELCT", "SELECT"),
+        ("SELECT CASE WHEN ok TEHN 1 END FROM source", "TEHN", "THEN"),
+        ("SELECT id FROM source WHERE name LKE 'a'", "LKE", "LIKE"),
+    ] {
+        let help = format!("perhaps `{word}` was to be {meant}");
+        assert_eq!(errors(text)[0].help.as_ref(), Some(&help), "{text}: {:?}", errors(text));
+    }
+    assert_eq!(errors("SELECT id FROM source WHERE id >")[0].help, None);
 }
 
 #[test]
@@ -211,6 +263,13 @@ fn a_query_that_is_too_long_or_too_deep_is_refused_and_not_walked() {
     assert!(errors(&long)[0].message.contains("longer than"), "{:?}", errors(&long)[0]);
     let chain = format!("SELECT {} FROM source", vec!["1"; 2_000].join(" + "));
     assert!(errors(&chain)[0].message.contains("deep"));
+    for (open, close) in [("CASE WHEN ok THEN 1 ELSE ", " END"), ("(", ")"), ("ABS(", ")"), ("NOT (", ")")] {
+        let nested = |times: usize| format!("SELECT {}id{} AS x FROM source", open.repeat(times), close.repeat(times));
+        let found = errors(&nested(61));
+        assert!(found[0].message.contains("more than 60 deep"), "{open}: {found:?}");
+        let found = Query::plan(&nested(60), &events()).err().unwrap_or_default();
+        assert!(found.iter().all(|error| !error.message.contains("deep")), "{open}: {found:?}");
+    }
     let deep = format!("SELECT {}1 AS x FROM source", "id + ".repeat(140));
     assert_eq!(run(&deep).1.from.len(), 4, "what is planned can be run on any thread");
     let nested = format!("SELECT {}id{} FROM source", "(".repeat(500), ")".repeat(500));

@@ -59,8 +59,17 @@ const OTHERS: &[Function] = &[
     }),
 ];
 
-/// Those that are planned where their arguments are: they choose one of them.
-const CHOICES: [&str; 6] = ["COALESCE", "IFNULL", "NULLIF", "IF", "GREATEST", "LEAST"];
+/// Those that are planned where their arguments are, with how many they take: they choose one of them, or take a unit.
+const CHOICES: [(&str, RangeInclusive<usize>); 8] = [
+    ("COALESCE", 1..=usize::MAX),
+    ("IFNULL", 2..=2),
+    ("NULLIF", 2..=2),
+    ("IF", 3..=3),
+    ("GREATEST", 1..=usize::MAX),
+    ("LEAST", 1..=usize::MAX),
+    ("TIMESTAMPADD", 3..=3),
+    ("TIMESTAMPDIFF", 3..=3),
+];
 
 fn all() -> impl Iterator<Item = &'static Function> {
     [
@@ -88,27 +97,44 @@ pub(super) struct Given<'a> {
 
 /// Plans a call.
 pub(super) fn build(given: Given<'_>) -> Planned {
-    let Some(function) = all().find(|function| function.name == given.name) else {
-        return Err(unknown(given.name, given.at));
-    };
-    let (least, most) = (*function.counts.start(), *function.counts.end());
-    if !function.counts.contains(&given.args.len()) {
-        let count = match (least, most) {
-            (least, most) if least == most => format!("{least}"),
-            (least, usize::MAX) => format!("at least {least}"),
-            (least, most) => format!("{least} to {most}"),
-        };
-        let error = QueryError::new(given.at, format!("{} is given {} arguments", given.name, given.args.len()));
-        return Err(error.expected(format!("{count} of them")));
+    if let Some((_, counts)) = CHOICES.iter().find(|(name, _)| *name == given.name) {
+        return Err(miscounted(given.name, given.args.len(), counts, given.at));
     }
-    (function.build)(given)
+    match all().find(|function| function.name == given.name) {
+        Some(function) if function.counts.contains(&given.args.len()) => (function.build)(given),
+        Some(function) => Err(miscounted(given.name, given.args.len(), &function.counts, given.at)),
+        None => Err(unknown(given.name, given.at)),
+    }
+}
+
+/// Whether there is a function by this name, in capitals, that takes so many arguments.
+///
+/// # Errors
+/// There is none.
+pub(super) fn check_call(name: &str, count: usize, at: &Range<usize>) -> Result<(), QueryError> {
+    let plain = all().map(|function| (function.name, &function.counts));
+    let mut known = plain.chain(CHOICES.iter().map(|(name, counts)| (*name, counts)));
+    match known.find(|(known, _)| *known == name) {
+        Some((_, counts)) if counts.contains(&count) => Ok(()),
+        Some((_, counts)) => Err(miscounted(name, count, counts, at.clone())),
+        None => Err(unknown(name, at.clone())),
+    }
+}
+
+fn miscounted(name: &str, given: usize, counts: &RangeInclusive<usize>, at: Range<usize>) -> QueryError {
+    let count = match (*counts.start(), *counts.end()) {
+        (least, most) if least == most => format!("{least}"),
+        (least, usize::MAX) => format!("at least {least}"),
+        (least, most) => format!("{least} to {most}"),
+    };
+    QueryError::new(at, format!("{name} is given {given} arguments")).expected(format!("{count} of them"))
 }
 
 fn unknown(name: &str, at: Range<usize>) -> QueryError {
     let names = || {
         all()
             .map(|function| function.name)
-            .chain(CHOICES)
+            .chain(CHOICES.iter().map(|(name, _)| *name))
             .filter(|name| name.starts_with(|first: char| first.is_ascii_alphabetic()) && !name.contains(' '))
     };
     let message = match known::is_of_flink(name) {
@@ -238,7 +264,7 @@ mod tests {
 
     #[test]
     fn every_function_stands_once_in_the_tables() {
-        let mut names: Vec<&str> = all().map(|function| function.name).chain(CHOICES).collect();
+        let mut names: Vec<&str> = all().map(|function| function.name).chain(CHOICES.map(|(name, _)| name)).collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();

@@ -34,7 +34,8 @@ impl Lower<'_> {
 
     pub(super) fn distinct(&self, expression: &Expr, left: &Expr, right: &Expr, distinct: bool) -> Planned {
         let at = self.at(expression);
-        let (a, b) = comparable(self.expression(left)?, self.expression(right)?, &BinaryOperator::Eq, &at)?;
+        let (a, b) = self.two(left, right)?;
+        let (a, b) = comparable(a, b, &BinaryOperator::Eq, &at)?;
         let equal = self.compare(a.clone(), b.clone(), &BinaryOperator::Eq, at.clone())?;
         let kernel = Kernel::Bool(Arc::new(move |row| {
             let same = match (row.is_null(0), row.is_null(1)) {
@@ -60,7 +61,7 @@ impl Lower<'_> {
 
     pub(super) fn between(&self, expression: &Expr, value: &Expr, low: &Expr, high: &Expr, negated: bool) -> Planned {
         let at = self.at(expression);
-        let (value, low, high) = (self.expression(value)?, self.expression(low)?, self.expression(high)?);
+        let (value, (low, high)) = self.both(self.expression(value), self.two(low, high))?;
         let (from, to) = if negated {
             (BinaryOperator::Lt, BinaryOperator::Gt)
         } else {
@@ -73,8 +74,7 @@ impl Lower<'_> {
 
     pub(super) fn in_list(&self, expression: &Expr, value: &Expr, list: &[Expr], negated: bool) -> Planned {
         let at = self.at(expression);
-        let value = self.expression(value)?;
-        let items = list.iter().map(|item| self.expression(item)).collect::<Result<Vec<_>, _>>()?;
+        let (value, items) = self.both(self.expression(value), self.each(list))?;
         let nullable = value.ty.nullable || items.iter().any(|item| item.ty.nullable);
         let found = match set(&value, &items) {
             Some(kernel) => {

@@ -27,20 +27,19 @@ impl Lower<'_> {
     ) -> Planned {
         let at = self.at(expression);
         let operand = operand.map(|operand| self.expression(operand)).transpose()?;
-        let mut whens = Vec::new();
-        for when in conditions {
-            let condition = match &operand {
-                None => self.condition(&when.condition)?,
-                // Compared by Flink's rules: DataFusion's own form would not know them.
-                Some(operand) => {
-                    let value = self.expression(&when.condition)?;
-                    self.compare(operand.clone(), value, &BinaryOperator::Eq, at.clone())?
-                }
-            };
-            whens.push((condition, self.expression(&when.result)?));
-        }
-        let otherwise = otherwise.map(|otherwise| self.expression(otherwise)).transpose()?;
-        choice(whens, otherwise, at)
+        let condition = |condition: &Expr| match &operand {
+            None => self.condition(condition),
+            // Compared by Flink's rules: DataFusion's own form would not know them.
+            Some(operand) => {
+                let value = self.expression(condition)?;
+                self.compare(operand.clone(), value, &BinaryOperator::Eq, at.clone())
+            }
+        };
+        let tests = self.all(conditions.iter().map(|when| condition(&when.condition)));
+        let results = self.each(conditions.iter().map(|when| &when.result));
+        let otherwise = otherwise.map(|otherwise| self.expression(otherwise)).transpose();
+        let (tests, (results, otherwise)) = self.both(tests, self.both(results, otherwise))?;
+        choice(tests.into_iter().zip(results).collect(), otherwise, at)
     }
 
     /// `COALESCE` and `IFNULL`: the first that is not null.

@@ -37,13 +37,14 @@ impl Lower<'_> {
         let given = self.arguments(function, &name, &at)?;
         if let ("TIMESTAMPADD" | "TIMESTAMPDIFF", [unit, first, second]) = (&*name, &given[..]) {
             let unit = self.unit(unit)?;
-            let (first, second) = (self.expression(first)?, self.expression(second)?);
+            let (first, second) = self.two(first, second)?;
             return match &*name {
                 "TIMESTAMPADD" => time::add(unit, first, second, at),
                 _ => time::difference(unit, first, second, at),
             };
         }
-        let args = given.into_iter().map(|arg| self.expression(arg)).collect::<Result<Vec<_>, _>>()?;
+        let valid = functions::check_call(&name, given.len(), &at);
+        let ((), args) = self.both(valid, self.each(given))?;
         self.built(&name, args, at)
     }
 
@@ -84,7 +85,7 @@ impl Lower<'_> {
 
     /// A function that has a syntax of its own.
     pub(super) fn call(&self, expression: &Expr, name: &str, given: &[&Expr]) -> Planned {
-        let args = given.iter().map(|arg| self.expression(arg)).collect::<Result<Vec<_>, _>>()?;
+        let args = self.each(given.iter().copied())?;
         self.built(name, args, self.at(expression))
     }
 
@@ -153,7 +154,7 @@ impl Lower<'_> {
         negated: bool,
     ) -> Planned {
         let escape = self.escape(escape)?;
-        let (text, pattern) = (self.expression(text)?, self.expression(pattern)?);
+        let (text, pattern) = self.two(text, pattern)?;
         functions::like(text, pattern, escape, negated, self.at(expression))
     }
 
@@ -166,7 +167,7 @@ impl Lower<'_> {
         negated: bool,
     ) -> Planned {
         let escape = self.escape(escape)?;
-        let (text, pattern) = (self.expression(text)?, self.expression(pattern)?);
+        let (text, pattern) = self.two(text, pattern)?;
         functions::similar(text, pattern, escape, negated, self.at(expression))
     }
 

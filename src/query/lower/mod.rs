@@ -9,7 +9,10 @@ pub(super) mod numeric;
 mod term;
 pub(super) mod time;
 
-use std::{cell::Cell, sync::Arc};
+use std::{
+    cell::{Cell, RefCell},
+    sync::Arc,
+};
 
 use datafusion_physical_expr::{
     PhysicalExpr,
@@ -38,6 +41,8 @@ pub(super) struct Lower<'a> {
     source: &'a Schema,
     alias: Option<&'a str>,
     depth: Cell<usize>,
+    /// What is wrong beside the errors that are answered.
+    more: RefCell<Vec<QueryError>>,
 }
 
 /// An expression, or why there is none.
@@ -45,7 +50,44 @@ pub(super) type Planned = Result<Term, QueryError>;
 
 impl<'a> Lower<'a> {
     pub(super) const fn new(places: &'a Places<'a>, source: &'a Schema, alias: Option<&'a str>) -> Self {
-        Self { places, source, alias, depth: Cell::new(0) }
+        Self { places, source, alias, depth: Cell::new(0), more: RefCell::new(Vec::new()) }
+    }
+
+    /// What was found wrong beside the errors that were answered.
+    pub(super) fn more(self) -> Vec<QueryError> {
+        self.more.into_inner()
+    }
+
+    /// Both, or the first error; the second is told beside it.
+    fn both<A, B>(&self, a: Result<A, QueryError>, b: Result<B, QueryError>) -> Result<(A, B), QueryError> {
+        match (a, b) {
+            (Ok(a), Ok(b)) => Ok((a, b)),
+            (Err(first), Err(second)) => {
+                self.more.borrow_mut().push(second);
+                Err(first)
+            }
+            (Err(error), Ok(_)) | (Ok(_), Err(error)) => Err(error),
+        }
+    }
+
+    fn two(&self, a: &Expr, b: &Expr) -> Result<(Term, Term), QueryError> {
+        self.both(self.expression(a), self.expression(b))
+    }
+
+    /// All of them, or the first error; the others are told beside it.
+    fn all(&self, all: impl Iterator<Item = Planned>) -> Result<Vec<Term>, QueryError> {
+        let mut terms = Ok(Vec::new());
+        for one in all {
+            terms = self.both(terms, one).map(|(mut terms, term)| {
+                terms.push(term);
+                terms
+            });
+        }
+        terms
+    }
+
+    fn each<'e>(&self, all: impl IntoIterator<Item = &'e Expr>) -> Result<Vec<Term>, QueryError> {
+        self.all(all.into_iter().map(|one| self.expression(one)))
     }
 
     /// What the source is called here.
@@ -178,7 +220,7 @@ impl<'a> Lower<'a> {
                 self.arithmetic(expression, left, op, right)
             }
             Op::Eq | Op::NotEq | Op::Lt | Op::LtEq | Op::Gt | Op::GtEq => {
-                let (a, b) = (self.expression(left)?, self.expression(right)?);
+                let (a, b) = self.two(left, right)?;
                 self.compare(a, b, op, self.at(expression))
             }
             Op::StringConcat => self.concatenate(expression, left, right),
@@ -199,13 +241,14 @@ impl<'a> Lower<'a> {
     /// A whole chain of ANDs or of ORs.
     fn logic(&self, expression: &Expr) -> Planned {
         let Expr::BinaryOp { op, .. } = expression else { return self.refuse(expression, "this is no condition") };
-        let (mut conditions, mut open) = (Vec::new(), vec![expression]);
+        let (mut parts, mut open) = (Vec::new(), vec![expression]);
         while let Some(next) = open.pop() {
             match next {
                 Expr::BinaryOp { left, op: same, right } if same == op => open.extend([&**right, &**left]),
-                other => conditions.push(self.condition(other)?),
+                other => parts.push(other),
             }
         }
+        let conditions = self.all(parts.into_iter().map(|one| self.condition(one)))?;
         let nullable = conditions.iter().any(|one| one.ty.nullable);
         let parts = conditions.iter().map(|one| (Arc::clone(&one.expr), one.fails)).collect();
         let logic = Logic::expr(*op == BinaryOperator::And, parts);
@@ -232,8 +275,9 @@ impl<'a> Lower<'a> {
         let at = self.at(expression);
         let text = data_type.to_string();
         let target = ColumnType::parse(&text).map_err(|error| {
-            let wrong = QueryError::new(at.clone(), format!("{text} is no type")).expected(error.expected);
-            wrong.nearest(error.nearest.as_deref())
+            // Told already, and where it stands.
+            let told = self.places.bad_types().first().cloned();
+            told.unwrap_or_else(|| QueryError::new(at.clone(), format!("{text} is no type")).expected(error.expected))
         })?;
         cast::explicit(term, &target.logical, attempt, at)
     }

@@ -52,7 +52,7 @@ impl Lower<'_> {
     }
 
     pub(super) fn arithmetic(&self, expression: &Expr, left: &Expr, op: &BinaryOperator, right: &Expr) -> Planned {
-        let (a, b) = (self.expression(left)?, self.expression(right)?);
+        let (a, b) = self.two(left, right)?;
         let at = self.at(expression);
         for term in [&a, &b] {
             if term.is_null() {
