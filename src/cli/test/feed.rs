@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use arrow_array::{cast::AsArray, types::TimestampMicrosecondType};
+use arrow_array::{RecordBatch, cast::AsArray, types::TimestampMicrosecondType};
 use base64_simd::STANDARD;
 use bytes::Bytes;
 
@@ -13,11 +13,11 @@ use super::{
 use crate::{
     connectors::{self, NotNull, Plan, REGISTRY, Shaped, Transport, datagen},
     definition::{
-        Case, Content, Diagnostic, Endpoint, Entry, Input, Located, MetadataKey, PipelineDefinition, Report,
+        Case, Content, Diagnostic, Endpoint, Entry, Input, Located, MetadataKey, OnError, PipelineDefinition, Report,
         TestMessage, Value,
     },
     formats::Writer,
-    model::{Body, Column, ColumnType, LogicalType, MetaValue, Origin, RowReject, RowsBuilder, Stage, nearest},
+    model::{Body, Column, ColumnType, Fault, LogicalType, MetaValue, Origin, RowReject, RowsBuilder, Stage, nearest},
 };
 
 /// What a metadata column of time says where a test gives none: 2026-01-01, in milliseconds since 1970.
@@ -191,16 +191,60 @@ pub(super) fn run(
     messages: &[Fed],
     values: &Values,
 ) -> Result<Outcome, Box<Diagnostic>> {
-    let failed = |fault: crate::model::Fault| Box::new(Diagnostic::error(fault.to_string()));
+    let mut outcome = Outcome { fails: definition.on_error == OnError::Fail, ..Outcome::default() };
+    let (mut rows, mut origins) = decode(plan, messages, &mut outcome)?;
+    if let Some(query) = &plan.query {
+        let selected = query.run(&rows).map_err(failed)?;
+        let refused =
+            |RowReject { row, reason }| Refused { message: number(&origins, row), stage: Stage::Query, reason };
+        outcome.rejects.extend(selected.rejects.into_iter().map(refused));
+        origins = selected.from.iter().filter_map(|row| origins.get(*row).copied()).collect();
+        rows = selected.rows;
+    }
+    let Shaped { rows, nulled } = plan.shape.apply(&rows).map_err(failed)?;
+    outcome.nulled_fields += nulled as u64;
+    let refused = refused(definition, &rows)?;
+    let (shown, unshown) = values.of_batch(&rows).map_err(bug)?;
+    for (at, row) in shown.into_iter().enumerate() {
+        match (refused.iter().find(|reject| reject.row == at), row) {
+            (Some(RowReject { reason, .. }), _) => outcome.rejects.push(Refused {
+                message: number(&origins, at),
+                stage: Stage::Sink,
+                reason: reason.clone(),
+            }),
+            (None, Some(row)) => outcome.rows.push(row),
+            (None, None) => {
+                let why = unshown.iter().find(|reject| reject.row == at).map_or("", |reject| reject.reason.as_str());
+                return Err(bug(format!("row {} cannot be shown: {why}", at + 1)));
+            }
+        }
+    }
+    outcome.rejects.sort_by_key(|refused| refused.message);
+    Ok(outcome)
+}
+
+fn failed(fault: Fault) -> Box<Diagnostic> {
+    bug(fault.to_string())
+}
+
+fn bug(why: String) -> Box<Diagnostic> {
+    Box::new(Diagnostic::error(why))
+}
+
+/// The number of the message that a row came from.
+fn number(origins: &[Origin], row: usize) -> u64 {
+    origins.get(row).map_or(0, |origin| u64::from(origin.message) + 1)
+}
+
+/// The rows of the messages, and where each came from.
+fn decode(plan: &Plan, messages: &[Fed], outcome: &mut Outcome) -> Result<(RecordBatch, Vec<Origin>), Box<Diagnostic>> {
     let mut decoder = (plan.decoder)().map_err(failed)?;
-    let mut rows = RowsBuilder::new(&plan.schema);
-    let mut outcome = Outcome::default();
-    let mut origins = Vec::new();
+    let (mut rows, mut origins) = (RowsBuilder::new(&plan.schema), Vec::new());
     for (index, message) in messages.iter().enumerate() {
         let before = rows.rows();
-        let decoded = match &message.body {
-            Body::Bytes(body) | Body::Row(body, _) => decoder.decode(body, &mut rows),
-            Body::Broken { reason, .. } => Err(reason.clone()),
+        let (stage, decoded) = match &message.body {
+            Body::Bytes(body) | Body::Row(body, _) => (Stage::Decode, decoder.decode(body, &mut rows)),
+            Body::Broken { reason, .. } => (Stage::Transport, Err(reason.clone())),
             Body::Filtered(_) => continue,
         };
         let decoded = decoded.and_then(|decoded| {
@@ -221,26 +265,16 @@ pub(super) fn run(
             }
             Err(reason) => {
                 rows.truncate(before);
-                outcome.rejects.push(Refused { message: index as u64 + 1, stage: Stage::Decode, reason });
+                outcome.rejects.push(Refused { message: index as u64 + 1, stage, reason });
             }
         }
     }
-    let mut rows = rows.finish().map_err(failed)?;
-    if let Some(query) = &plan.query {
-        let selected = query.run(&rows).map_err(failed)?;
-        let message = |row: usize| origins.get(row).map_or(0, |origin| u64::from(origin.message) + 1);
-        outcome.rejects.extend(selected.rejects.into_iter().map(|RowReject { row, reason }| Refused {
-            message: message(row),
-            stage: Stage::Query,
-            reason,
-        }));
-        origins = selected.from.iter().filter_map(|row| origins.get(*row).copied()).collect();
-        rows = selected.rows;
-    }
-    let Shaped { rows, nulled } = plan.shape.apply(&rows).map_err(failed)?;
-    outcome.nulled_fields += nulled as u64;
-    let mut refused = NotNull::of(definition).refused(&rows);
-    let bug = |why| Box::new(Diagnostic::error(why));
+    Ok((rows.finish().map_err(failed)?, origins))
+}
+
+/// The rows that the sink refuses.
+fn refused(definition: &PipelineDefinition, rows: &RecordBatch) -> Result<Vec<RowReject>, Box<Diagnostic>> {
+    let mut refused = NotNull::of(definition).refused(rows);
     if let Some((writer, columns)) = connectors::encoder(&definition.sink).map_err(bug)? {
         let written = rows.project(&columns).map_err(|error| bug(error.to_string()))?;
         refused.extend(match writer {
@@ -248,21 +282,5 @@ pub(super) fn run(
             Writer::Files(mut encoder) => encoder.rows(&written, &mut Vec::new()).map_err(bug)?,
         });
     }
-    let (shown, unshown) = values.of_batch(&rows).map_err(|why| Box::new(Diagnostic::error(why)))?;
-    for (at, row) in shown.into_iter().enumerate() {
-        let number = origins.get(at).map_or(0, |origin| u64::from(origin.message) + 1);
-        match (refused.iter().find(|reject| reject.row == at), row) {
-            (Some(reject), _) => {
-                outcome.rejects.push(Refused { message: number, stage: Stage::Sink, reason: reject.reason.clone() })
-            }
-            (None, Some(row)) => outcome.rows.push(row),
-            (None, None) => {
-                let why = unshown.iter().find(|reject| reject.row == at).map_or("", |reject| reject.reason.as_str());
-                return Err(Box::new(Diagnostic::error(format!("row {} cannot be shown: {why}", at + 1))));
-            }
-        }
-    }
-    outcome.rejects.sort_by_key(|refused| refused.message);
-    outcome.fails = definition.on_error == crate::definition::OnError::Fail;
-    Ok(outcome)
+    Ok(refused)
 }

@@ -315,7 +315,16 @@ fn value(given: Given<'_>) -> Planned {
         };
         if behaviour == Behaviour::Fail { Err(format!("JSON_VALUE: {reason}")) } else { Ok(Err(behaviour)) }
     };
-    let kernel = match &ty {
+    let kernel = as_type(&ty, find);
+    Ok(Term::lenient("JSON_VALUE", given.args, Type::new(ty, true), given.at, kernel).may_fail())
+}
+
+/// A kernel that makes this type of what is found.
+fn as_type(
+    ty: &T,
+    find: impl Fn(&Row<'_>) -> Result<Result<Node, Behaviour>, String> + Send + Sync + 'static,
+) -> Kernel {
+    match ty {
         T::Boolean => Kernel::Bool(made(
             find,
             |row, index| row.bool(index),
@@ -352,8 +361,7 @@ fn value(given: Given<'_>) -> Planned {
                 Err(_) => None,
             })
         })),
-    };
-    Ok(Term::lenient("JSON_VALUE", given.args, Type::new(ty, true), given.at, kernel).may_fail())
+    }
 }
 
 /// A kernel of a type that is not a text.
