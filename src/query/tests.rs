@@ -146,6 +146,22 @@ fn everything_that_is_wrong_is_told_in_the_order_of_the_text() {
 }
 
 #[test]
+fn what_only_where_looks_at_is_not_kept_and_the_rest_stays_what_it_is() {
+    for (text, from, first) in [
+        ("SELECT 7 AS x FROM source WHERE id > 0", vec![0, 3], "7"),
+        ("SELECT amount FROM source WHERE ok", vec![0, 1], "1.5"),
+        ("SELECT name, amount, id FROM source WHERE amount > 2", vec![1, 2, 3], "x"),
+        ("SELECT CASE WHEN amount > 4 THEN name ELSE UPPER(name) END FROM source WHERE id = 0", vec![1], "X"),
+        ("SELECT name FROM source WHERE CAST(name AS INT) > 3", vec![0], "12"),
+    ] {
+        let (_, selected) = run(text);
+        assert_eq!(selected.from, from, "{text}");
+        let shown = arrow_cast::display::array_value_to_string(selected.rows.column(0), 0).unwrap();
+        assert_eq!((selected.rows.num_rows(), shown.as_str()), (from.len(), first), "{text}");
+    }
+}
+
+#[test]
 fn columns_of_one_name_are_numbered_as_in_flink() {
     let (query, _) = run("SELECT id, id, name AS id, id AS id0, 1 AS `EXPR$5`, 2 FROM source");
     let names: Vec<_> = query.schema().columns.iter().map(|column| column.name.as_str()).collect();
