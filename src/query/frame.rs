@@ -1,8 +1,6 @@
 //! The frame of a query: that it is one `SELECT ... FROM source [WHERE ...]`, and nothing that rows alone cannot
 //! answer.
 
-use std::ops::Range;
-
 use sqlparser::{
     ast::{
         Expr, Ident, ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, SetOperator,
@@ -42,7 +40,7 @@ pub(super) struct Frame {
 pub(super) fn read(places: &mut Places<'_>, text: &str) -> Result<Frame, Vec<QueryError>> {
     let tokens = tokens(places, text).map_err(|error| vec![error])?;
     places.set_tokens(&tokens);
-    let strange = tokens.iter().filter_map(|one| strange(&one.token, places.range(one.span), text));
+    let strange = tokens.iter().filter_map(|one| strange(places, text, one));
     let mut wrong: Vec<QueryError> = strange.chain(places.bad_types().iter().cloned()).collect();
     let parser = Parser::new(&FlinkDialect).with_recursion_limit(MOST_CALLS);
     let statements = match parser.with_tokens_with_locations(tokens).parse_statements() {
@@ -92,18 +90,23 @@ fn tokens(places: &Places<'_>, text: &str) -> Result<Vec<TokenWithSpan>, QueryEr
 }
 
 /// What sqlparser reads and Flink does not.
-fn strange(token: &Token, at: Range<usize>, text: &str) -> Option<QueryError> {
-    let written = text.get(at.clone()).unwrap_or_default();
-    Some(match token {
+fn strange(places: &Places<'_>, text: &str, one: &TokenWithSpan) -> Option<QueryError> {
+    let error = |what: &str| QueryError::new(places.range(one.span), what);
+    match &one.token {
         Token::Whitespace(Whitespace::MultiLineComment(hint)) if hint.starts_with('+') => {
-            QueryError::new(at, "hints are not supported").help("options of the source stand in its definition")
+            Some(error("hints are not supported").help("options of the source stand in its definition"))
         }
-        Token::DoubleQuotedString(name) => QueryError::new(at, "double quotes quote nothing in Flink SQL")
-            .expected(format!("'{name}' for a text, `{name}` for a name")),
-        Token::DoubleEq => QueryError::new(at, "there is no operator == in Flink SQL").expected("="),
-        Token::Neq if written == "!=" => QueryError::new(at, "there is no operator != in Flink SQL").expected("<>"),
-        _ => return None,
-    })
+        Token::DoubleQuotedString(name) => {
+            let expected = format!("'{name}' for a text, `{name}` for a name");
+            Some(error("double quotes quote nothing in Flink SQL").expected(expected))
+        }
+        Token::DoubleEq => Some(error("there is no operator == in Flink SQL").expected("=")),
+        Token::Neq => {
+            let error = error("there is no operator != in Flink SQL").expected("<>");
+            (text.get(error.at.clone()) == Some("!=")).then_some(error)
+        }
+        _ => None,
+    }
 }
 
 /// The first place that is too deep within parentheses, brackets and CASEs. sqlparser counts calls of its functions,

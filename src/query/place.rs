@@ -11,6 +11,8 @@ use crate::model::ColumnType;
 #[derive(Debug)]
 pub(super) struct Places<'a> {
     text: &'a str,
+    /// Whether each character is a byte.
+    ascii: bool,
     lines: Vec<usize>,
     tokens: Vec<TokenWithSpan>,
     bad_types: Vec<QueryError>,
@@ -19,7 +21,13 @@ pub(super) struct Places<'a> {
 impl<'a> Places<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let after = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-        Self { text, lines: std::iter::once(0).chain(after).collect(), tokens: Vec::new(), bad_types: Vec::new() }
+        Self {
+            text,
+            ascii: text.is_ascii(),
+            lines: std::iter::once(0).chain(after).collect(),
+            tokens: Vec::new(),
+            bad_types: Vec::new(),
+        }
     }
 
     /// Keeps the tokens, blanks left out, so that a keyword can be found.
@@ -40,19 +48,17 @@ impl<'a> Places<'a> {
         let mut open: Vec<Option<Option<usize>>> = Vec::new();
         let mut before: Option<&TokenWithSpan> = None;
         for one in &self.tokens {
-            let at = self.range(one.span);
-            let last = before.map(|before| self.range(before.span));
             match (&one.token, open.last_mut()) {
                 (Token::LParen, _) => {
                     let is_cast = |token| is_word(token, "CAST") || is_word(token, "TRY_CAST");
                     open.push(before.filter(|before| is_cast(&before.token)).map(|_| None));
                 }
                 (Token::RParen, _) => {
-                    if let (Some(Some(Some(start))), Some(last)) = (open.pop(), last) {
-                        found.push(start..last.end.max(start));
+                    if let (Some(Some(Some(start))), Some(last)) = (open.pop(), before) {
+                        found.push(start..self.range(last.span).end.max(start));
                     }
                 }
-                (token, Some(Some(start @ None))) if is_word(token, "AS") => *start = Some(at.end),
+                (token, Some(Some(start @ None))) if is_word(token, "AS") => *start = Some(self.range(one.span).end),
                 _ => {}
             }
             before = Some(one);
@@ -75,7 +81,12 @@ impl<'a> Places<'a> {
         let column = usize::try_from(location.column).ok()?.checked_sub(1)?;
         let start = *self.lines.get(line)?;
         let rest = self.text.get(start..)?;
-        Some(start + rest.char_indices().nth(column).map_or(rest.len(), |(at, _)| at))
+        let column = if self.ascii {
+            column.min(rest.len())
+        } else {
+            rest.char_indices().nth(column).map_or(rest.len(), |(at, _)| at)
+        };
+        Some(start + column)
     }
 
     /// The bytes of a span; of an empty one the whole text.
