@@ -133,6 +133,28 @@ cases:
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
 }
 
+#[cfg(feature = "sql")]
+#[test]
+fn a_decimal_that_is_too_large_is_null_in_a_sink_that_takes_what_the_query_makes() {
+    let definition = "name: p
+source: {connector: mns, endpoint: 'http://h', region: r, queueName: q, accessKeyId: i, accessKeySecret: k, format: json,
+  schema: {id: BIGINT NOT NULL}}
+query: SELECT id, CAST(id AS DECIMAL(3, 0)) AS x FROM source
+sink: SINK
+";
+    let test = "
+cases:
+  - messages: [{text: '{\"id\": 999}'}, {text: '{\"id\": 1000}'}]
+    rows: [{id: 999, x: 999}, {id: 1000}]
+";
+    let (code, out, err) = Tested::new(&definition.replace("SINK", "{connector: print}"), test).run();
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let sink = "{connector: print, schema: {id: BIGINT, x: 'DECIMAL(3, 0) NOT NULL'}}";
+    let refused = test.replace(", {id: 1000}]", "]\n    error: 'column x: null where the sink'");
+    let (code, out, err) = Tested::new(&definition.replace("SINK", sink), &refused).run();
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+}
+
 #[test]
 fn refused_rows_are_rejects_whatever_on_error_says_and_an_error_under_fail() {
     let messages = "

@@ -14,7 +14,7 @@ use super::{
     schema::{ReadSchema, SchemaPlaces, check_insert, check_metadata, read_schema},
     sections,
 };
-use crate::model::{Column, Schema, nearest};
+use crate::model::{Column, ColumnType, Schema, nearest};
 
 /// Which end of a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,7 +212,7 @@ pub(super) fn read_endpoint(
 
     let own_schema = fixed.is_none() && section.get("schema").is_some();
     let schema =
-        if own_schema { own } else { fixed.cloned().or_else(|| inherited.map(|(_, schema)| all_physical(schema))) };
+        if own_schema { own } else { fixed.cloned().or_else(|| inherited.map(|(of, schema)| taken_over(of, schema))) };
     let (Some(connector), Some(tables), Some(columns)) = (connector, tables, &schema) else {
         return ReadEndpoint { endpoint: None, schema };
     };
@@ -272,10 +272,14 @@ fn cross_check(endpoint: &Endpoint, tables: &RoleTables, format: Option<&FormatT
     }
 }
 
-/// The columns of a source as a sink without a schema of its own takes them.
-fn all_physical(schema: &Schema) -> Schema {
-    let physical = |column: &Column| Column { metadata: None, is_virtual: false, ..column.clone() };
-    Schema { columns: schema.columns.iter().map(physical).collect() }
+/// The columns of a source or a query as a sink without a schema of its own takes them. Those of a query may be null: a
+/// DECIMAL that is too large is, whatever its type says, and nobody asked that it be refused.
+fn taken_over(of: &str, schema: &Schema) -> Schema {
+    let column = |column: &Column| {
+        let ty = ColumnType { nullable: column.ty.nullable || of == QUERY, ..column.ty.clone() };
+        Column { ty, metadata: None, is_virtual: false, ..column.clone() }
+    };
+    Schema { columns: schema.columns.iter().map(column).collect() }
 }
 
 /// The text of a key that must be a single word.

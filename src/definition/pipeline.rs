@@ -135,7 +135,7 @@ pub(super) fn read_pipeline(root: &Node, file: &Path, registry: &Registry, repor
     let query = read_query(top, source.schema.as_ref(), report);
     let selected = match &query {
         ReadQuery::Absent => source.schema.as_ref().map(|schema| ("source", schema)),
-        ReadQuery::Planned(query) => Some(("query", query.schema())),
+        ReadQuery::Planned(query) => Some((QUERY, query.schema())),
         ReadQuery::Unknown => None,
     };
     let sink = end(Role::Sink, Columns::Inherited(selected), report);

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     model::Schema,
-    query::{Query, QueryError},
+    query::{Query, QueryError, line_comment},
 };
 
 /// The key that holds it.
@@ -48,6 +48,11 @@ pub(super) fn read_query(top: Section<'_>, source: Option<&Schema>, report: &mut
         }
     };
     report.show(span);
+    if let Some(error) = swallowed(&scalar.text, report.written(span)) {
+        let at = place(scalar, span, &error, report);
+        report.push(Diagnostic::error(error.message).at(at).help(error.help.unwrap_or_default()));
+        return ReadQuery::Unknown;
+    }
     let Some(source) = source else { return ReadQuery::Unknown };
     match Query::plan(&scalar.text, source) {
         Ok(query) => ReadQuery::Planned(query),
@@ -67,6 +72,16 @@ pub(super) fn read_query(top: Section<'_>, source: Option<&Schema>, report: &mut
             ReadQuery::Unknown
         }
     }
+}
+
+/// A comment that goes to the end of its line, in lines that YAML folds into one: all that follows would be a part of it.
+fn swallowed(text: &str, written: &str) -> Option<QueryError> {
+    let lines = |text: &str| text.trim().lines().count();
+    if lines(text) >= lines(written) {
+        return None;
+    }
+    let error = QueryError::new(line_comment(text)?, "the rest of the query is a part of this comment");
+    Some(error.help("these lines are folded into one: write the query behind `|`, or the comment as /* ... */"))
 }
 
 /// Where in the file the piece of the query stands that an error is about. Where what was put in for a variable, or

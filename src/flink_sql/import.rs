@@ -178,7 +178,12 @@ impl<'a> Importing<'a> {
             return None;
         }
         let declared: Vec<Column> = taken(sink).cloned().collect();
-        let inherits = declared == schema && sink.columns.len() == declared.len();
+        // What a sink takes over from a query may be null.
+        let taken_over = schema.iter().cloned().map(|mut column| {
+            column.ty.nullable |= query.is_some();
+            column
+        });
+        let inherits = taken_over.eq(declared.iter().cloned()) && sink.columns.len() == declared.len();
         let name = self.name(insert, source, sink, names);
         let parts = Parts { file: self.file, name, insert, source, sink, query, inherits };
         let draft = write(parts, &mut self.report)?;

@@ -2,7 +2,7 @@
 
 use sqlparser::{
     ast::Expr,
-    dialect::Dialect,
+    dialect::{Dialect, GenericDialect, Precedence},
     parser::{Parser, ParserError},
 };
 
@@ -41,6 +41,20 @@ impl Dialect for FlinkDialect {
         true
     }
 
+    /// Calcite's order where sqlparser has Postgres': what LIKE, BETWEEN and IN make is compared, and not the other way
+    /// round.
+    fn prec_value(&self, of: Precedence) -> u8 {
+        match of {
+            Precedence::Like | Precedence::Between => 25,
+            other => GenericDialect {}.prec_value(other),
+        }
+    }
+
+    /// IS DISTINCT FROM is a comparison like others.
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        syntax::is_distinct(parser).map(|_| Ok(self.prec_value(Precedence::Eq)))
+    }
+
     fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
         syntax::prefix(parser)
     }
@@ -51,7 +65,7 @@ impl Dialect for FlinkDialect {
         before: &Expr,
         _precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
-        syntax::infix(parser, before)
+        syntax::infix(parser, before, self.prec_value(Precedence::Eq))
     }
 
     /// Only so that a query with them is refused for what it has, and not as unreadable.

@@ -1,10 +1,12 @@
 //! The frame of a query: that it is one `SELECT ... FROM source [WHERE ...]`, and nothing that rows alone cannot
 //! answer.
 
+use std::ops::Range;
+
 use sqlparser::{
     ast::{
-        Expr, Ident, ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, SetOperator,
-        Spanned, Statement, TableFactor, WildcardAdditionalOptions,
+        Distinct, Expr, Ident, ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
+        SetOperator, Spanned, Statement, TableFactor, WildcardAdditionalOptions,
     },
     parser::{Parser, ParserError},
     tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, TokenizerError, Whitespace},
@@ -24,6 +26,8 @@ const MOST_NESTING: usize = 60;
 const MOST_CALLS: usize = 3 * MOST_NESTING;
 const TOO_DEEP: &str = "expressions stand more than 60 deep within one another";
 
+const A_QUERY: &str = "SELECT ... FROM source [WHERE ...]";
+
 /// What a query consists of.
 #[derive(Debug)]
 pub(super) struct Frame {
@@ -42,14 +46,17 @@ pub(super) fn read(places: &mut Places<'_>, text: &str) -> Result<Frame, Vec<Que
     places.set_tokens(&tokens);
     let strange = tokens.iter().filter_map(|one| strange(places, text, one));
     let mut wrong: Vec<QueryError> = strange.chain(places.bad_types().iter().cloned()).collect();
+    wrong.extend(places.constructs());
     let parser = Parser::new(&FlinkDialect).with_recursion_limit(MOST_CALLS);
     let statements = match parser.with_tokens_with_locations(tokens).parse_statements() {
         Ok(statements) => statements,
         Err(error) => {
             // What was strange may be why it cannot be read.
             if wrong.is_empty() {
-                wrong.push(unreadable(places, error));
+                let open = places.open_case().map(|at| QueryError::new(at, "this CASE has no END").expected("END"));
+                wrong.push(open.unwrap_or_else(|| unreadable(places, error)));
             }
+            wrong.sort_by_key(|error| error.at.start);
             return Err(wrong);
         }
     };
@@ -62,12 +69,13 @@ pub(super) fn read(places: &mut Places<'_>, text: &str) -> Result<Frame, Vec<Que
     }
     match first {
         Some(Statement::Query(query)) => frame(places, *query, wrong),
+        None => Err(vec![QueryError::new(places.whole(), "the query is empty").expected(A_QUERY)]),
         other => {
             let what = other.map(|statement| statement.to_string());
             let word = what.as_deref().and_then(|text| text.split_whitespace().next()).unwrap_or("nothing").to_owned();
             let at = places.words(&[&word]).unwrap_or_else(|| places.whole());
             let error = QueryError::new(at, format!("{word} is no query"));
-            Err(vec![error.expected("SELECT ... FROM source [WHERE ...]")])
+            Err(vec![error.expected(A_QUERY)])
         }
     }
 }
@@ -75,7 +83,18 @@ pub(super) fn read(places: &mut Places<'_>, text: &str) -> Result<Frame, Vec<Que
 fn tokens(places: &Places<'_>, text: &str) -> Result<Vec<TokenWithSpan>, QueryError> {
     let unreadable = |error: TokenizerError| {
         let start = places.offset(error.location).unwrap_or(0);
-        QueryError::new(start..text.len(), error.message)
+        let at = start..text.len();
+        match &*error.message {
+            "Unexpected EOF while in a multi-line comment" => {
+                // The tokenizer says where the text ends.
+                let start = text.rfind("/*").unwrap_or(start);
+                QueryError::new(start..text.len(), "this comment has no end").expected("*/")
+            }
+            "Unterminated string literal" => QueryError::new(at, "this text has no end")
+                .expected("'")
+                .help("a quote within a text is doubled: 'it''s'"),
+            _ => QueryError::new(at, error.message),
+        }
     };
     let tokens = Tokenizer::new(&FlinkDialect, text).tokenize_with_location().map_err(unreadable)?;
     let counted = || tokens.iter().filter(|one| !matches!(one.token, Token::Whitespace(_)));
@@ -87,6 +106,14 @@ fn tokens(places: &Places<'_>, text: &str) -> Result<Vec<TokenWithSpan>, QueryEr
         Some(at) => Err(QueryError::new(places.range(at), TOO_DEEP)),
         None => Ok(tokens),
     }
+}
+
+/// Where the first comment stands that goes to the end of its line.
+pub(super) fn line_comment(text: &str) -> Option<Range<usize>> {
+    let tokens = Tokenizer::new(&FlinkDialect, text).tokenize_with_location().ok()?;
+    let is = |one: &&TokenWithSpan| matches!(one.token, Token::Whitespace(Whitespace::SingleLineComment { .. }));
+    let start = Places::new(text).range(tokens.iter().find(is)?.span).start;
+    Some(start..start + "--".len())
 }
 
 /// What sqlparser reads and Flink does not.
@@ -105,6 +132,11 @@ fn strange(places: &Places<'_>, text: &str, one: &TokenWithSpan) -> Option<Query
             let error = error("there is no operator != in Flink SQL").expected("<>");
             (text.get(error.at.clone()) == Some("!=")).then_some(error)
         }
+        Token::HexStringLiteral(digits) => {
+            let error = error("Flink SQL has no numbers of base 16").expected(format!("x'{digits}' for bytes"));
+            text.get(error.at.clone()).is_some_and(|text| text.starts_with("0x")).then_some(error)
+        }
+        Token::Char(c @ ('‘' | '’' | '“' | '”')) => Some(error(&format!("{c} is no quote")).expected("'")),
         _ => None,
     }
 }
@@ -149,6 +181,12 @@ fn unreadable(places: &Places<'_>, error: ParserError) -> QueryError {
         Some((expected, found)) => {
             let found = if found == "EOF" { "the query ends here".into() } else { format!("unexpected {found}") };
             QueryError::new(at, found).expected(expected)
+        }
+        None if what.starts_with("Expected an expression, found: ") => {
+            let found = what.rsplit_once(": ").map_or("", |(_, found)| found);
+            // It is the token behind that sqlparser knows the place of.
+            let at = places.word_before(at.start, found).unwrap_or(at);
+            QueryError::new(at, format!("unexpected {found}")).expected("an expression")
         }
         // What follows names the parser's own types.
         None if what.starts_with("No infix parser") => QueryError::new(at, "a query has no such operator"),
@@ -214,7 +252,7 @@ fn frame(places: &Places<'_>, query: Query, mut wrong: Vec<QueryError>) -> Resul
         }
         SetExpr::Query(_) => {
             let error = QueryError::new(places.whole(), "parentheses around a query are not supported");
-            Err(vec![error.expected("SELECT ... FROM source [WHERE ...]")])
+            Err(vec![error.expected(A_QUERY)])
         }
         SetExpr::Values(_) => {
             refuse(true, &["VALUES"], "VALUES");
@@ -222,7 +260,7 @@ fn frame(places: &Places<'_>, query: Query, mut wrong: Vec<QueryError>) -> Resul
         }
         _ => {
             let error = QueryError::new(places.whole(), "this is no query");
-            Err(vec![error.expected("SELECT ... FROM source [WHERE ...]")])
+            Err(vec![error.expected(A_QUERY)])
         }
     }
 }
@@ -241,7 +279,8 @@ fn select_frame(places: &Places<'_>, select: Select, wrong: &mut Vec<QueryError>
             !expressions.is_empty() || !modifiers.is_empty()
         }
     };
-    refuse(select.distinct.is_some(), &["DISTINCT"], "SELECT DISTINCT");
+    let distinct = matches!(select.distinct, Some(Distinct::Distinct | Distinct::On(_)));
+    refuse(distinct, &["DISTINCT"], "SELECT DISTINCT");
     refuse(select.top.is_some(), &["TOP"], "TOP");
     refuse(select.into.is_some(), &["INTO"], "SELECT INTO");
     refuse(!select.lateral_views.is_empty(), &["LATERAL", "VIEW"], "LATERAL VIEW");
@@ -330,7 +369,7 @@ fn named(places: &Places<'_>, name: &ObjectName) -> Result<(), QueryError> {
 
 /// A name in single quotes, which sqlparser takes.
 fn quoted(places: &Places<'_>, name: &Ident) -> Option<QueryError> {
-    let error = || QueryError::new(places.range(name.span), "single quotes quote texts, and no names, in Flink SQL");
+    let error = || QueryError::new(places.of_text(name), "single quotes quote texts, and no names, in Flink SQL");
     (name.quote_style == Some('\'')).then(|| error().expected(format!("`{}`", name.value)))
 }
 

@@ -104,6 +104,11 @@ impl QueryError {
     }
 }
 
+/// Where the first comment of a query stands that goes to the end of its line.
+pub(crate) fn line_comment(text: &str) -> Option<Range<usize>> {
+    Plan::line_comment(text)
+}
+
 impl Query {
     /// Plans a query against the columns of the source.
     ///

@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan};
+use sqlparser::{
+    ast::Ident,
+    tokenizer::{Location, Span, Token, TokenWithSpan},
+};
 
 use super::QueryError;
 use crate::model::ColumnType;
@@ -64,6 +67,45 @@ impl<'a> Places<'a> {
             before = Some(one);
         }
         found
+    }
+
+    /// What Flink has, and sqlparser cannot read.
+    pub(super) fn constructs(&self) -> Vec<QueryError> {
+        fn refused(pair: &[TokenWithSpan]) -> Option<(Span, &'static str)> {
+            match pair {
+                [map, open] if is_word(&map.token, "MAP") && open.token == Token::LBracket => {
+                    Some((map.span, "MAP[...]"))
+                }
+                [word, second] if is_word(&word.token, "BETWEEN") && is_word(&second.token, "SYMMETRIC") => {
+                    Some((second.span, "BETWEEN SYMMETRIC"))
+                }
+                _ => None,
+            }
+        }
+        let found = self.tokens.windows(2).filter_map(refused);
+        found.map(|(at, what)| QueryError::new(self.range(at), format!("{what} is not supported"))).collect()
+    }
+
+    /// The last CASE that no END follows.
+    pub(super) fn open_case(&self) -> Option<Range<usize>> {
+        let mut open = Vec::new();
+        for one in &self.tokens {
+            if is_word(&one.token, "CASE") {
+                open.push(one.span);
+            } else if is_word(&one.token, "END") {
+                open.pop();
+            }
+        }
+        open.pop().map(|span| self.range(span))
+    }
+
+    /// Where a text stands that was taken for a name; sqlparser does not say.
+    pub(super) fn of_text(&self, name: &Ident) -> Range<usize> {
+        let is = |one: &&TokenWithSpan| matches!(&one.token, Token::SingleQuotedString(text) if *text == name.value);
+        match self.offset(name.span.start) {
+            Some(_) => self.range(name.span),
+            None => self.tokens.iter().find(is).map_or_else(|| self.whole(), |one| self.range(one.span)),
+        }
     }
 
     fn bad_type(&self, at: Range<usize>) -> Option<QueryError> {
@@ -130,6 +172,13 @@ impl<'a> Places<'a> {
             Token::Word(word) if word.quote_style.is_none() => Some(word.value.as_str()),
             _ => None,
         })
+    }
+
+    /// The bytes of the token before the one that begins there, if it is this word.
+    pub(super) fn word_before(&self, start: usize, word: &str) -> Option<Range<usize>> {
+        let behind = self.tokens.iter().position(|one| self.offset(one.span.start) == Some(start))?;
+        let one = self.tokens.get(behind.checked_sub(1)?)?;
+        is_word(&one.token, word).then(|| self.range(one.span))
     }
 
     /// The bytes of the token that begins there.

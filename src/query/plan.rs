@@ -125,6 +125,10 @@ impl Plan {
         Ok(Self { arrow: schema.to_arrow(), schema, condition, columns, identity })
     }
 
+    pub(super) fn line_comment(text: &str) -> Option<std::ops::Range<usize>> {
+        frame::line_comment(text)
+    }
+
     pub(super) const fn schema(&self) -> &Schema {
         &self.schema
     }

@@ -34,9 +34,14 @@ fn is_word(token: &Token, word: &str) -> bool {
     matches!(token, Token::Word(Word { value, quote_style: None, .. }) if value.eq_ignore_ascii_case(word))
 }
 
+/// Whether these words stand next.
+fn stands(parser: &Parser<'_>, words: &[&str]) -> bool {
+    words.iter().enumerate().all(|(at, word)| is_word(&parser.peek_nth_token_ref(at).token, word))
+}
+
 /// Takes these words if they stand next.
 fn takes(parser: &mut Parser<'_>, words: &[&str]) -> bool {
-    let there = words.iter().enumerate().all(|(at, word)| is_word(&parser.peek_nth_token_ref(at).token, word));
+    let there = stands(parser, words);
     if there {
         words.iter().for_each(|_| parser.advance_token());
     }
@@ -72,8 +77,22 @@ pub(super) fn prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError
     None
 }
 
-/// `IS [NOT] JSON [VALUE | OBJECT | ARRAY | SCALAR]` behind an expression.
-pub(super) fn infix(parser: &mut Parser<'_>, expression: &Expr) -> Option<Result<Expr, ParserError>> {
+/// Whether `IS [NOT] DISTINCT FROM` stands next, and how many words it has.
+pub(super) fn is_distinct(parser: &Parser<'_>) -> Option<usize> {
+    let forms: [&[&str]; 2] = [&["IS", "DISTINCT", "FROM"], &["IS", "NOT", "DISTINCT", "FROM"]];
+    forms.into_iter().find(|words| stands(parser, words)).map(<[_]>::len)
+}
+
+/// `IS [NOT] DISTINCT FROM` and `IS [NOT] JSON [VALUE | OBJECT | ARRAY | SCALAR]` behind an expression.
+pub(super) fn infix(parser: &mut Parser<'_>, expression: &Expr, distinct: u8) -> Option<Result<Expr, ParserError>> {
+    if let Some(words) = is_distinct(parser) {
+        (0..words).for_each(|_| parser.advance_token());
+        // sqlparser would take all that follows, also behind an AND.
+        let right = parser.parse_subexpr(distinct).map(Box::new);
+        let left = Box::new(expression.clone());
+        let whole = if words == 3 { Expr::IsDistinctFrom } else { Expr::IsNotDistinctFrom };
+        return Some(right.map(|right| whole(left, right)));
+    }
     let span = parser.peek_token_ref().span;
     let negated = takes(parser, &["IS", "NOT", "JSON"]);
     if !negated && !takes(parser, &["IS", "JSON"]) {

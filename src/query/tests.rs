@@ -67,6 +67,14 @@ fn what_rows_alone_cannot_answer_is_refused_by_its_name_at_its_place() {
         ("SELECT id AS 'a' FROM source", "'a'", "single quotes"),
         ("SELECT id 'a' FROM source", "'a'", "single quotes"),
         ("SELECT id FROM source AS 's'", "'s'", "single quotes"),
+        ("SELECT id, 0x1F AS v FROM source", "0x1F", "no numbers of base 16"),
+        ("SELECT name = ‘a’ FROM source", "‘", "is no quote"),
+        ("SELECT MAP['a', 1] FROM source", "MAP", "MAP[...] is not supported"),
+        ("SELECT id BETWEEN SYMMETRIC 2 AND 1 FROM source", "SYMMETRIC", "BETWEEN SYMMETRIC"),
+        ("SELECT id FROM source WHERE name RLIKE 'b'", "RLIKE", "RLIKE, which in Flink is REGEXP"),
+        ("SELECT CASE WHEN ok THEN 1 ELSE 2 FROM source", "CASE", "this CASE has no END"),
+        ("SELECT id /* ; FROM source", "/* ; FROM source", "this comment has no end"),
+        (" ", "", "the query is empty"),
         ("SELECT id", "", "no FROM"),
     ] {
         let errors = errors(text);
@@ -105,7 +113,11 @@ fn errors_name_what_is_wrong_and_the_nearest_name() {
             None,
         ),
         ("SELECT id FROM source WHERE", "", "ends here", None),
-        ("SELECT 'open FROM source", "'open FROM source", "Unterminated", None),
+        ("SELECT 'open FROM source", "'open FROM source", "this text has no end", None),
+        ("SELECT LENGTH(name) FROM source", "LENGTH", "no function LENGTH", Some("CHAR_LENGTH")),
+        ("SELECT ROW(id) FROM source", "ROW", "Flink's function ROW is not supported", None),
+        ("SELECT ABS() FROM source", "ABS", "ABS is given 0 arguments", None),
+        ("SELECT id, FROM source", "FROM", "unexpected FROM", None),
     ] {
         let errors = errors(text);
         let error = &errors[0];
@@ -159,6 +171,12 @@ fn what_only_where_looks_at_is_not_kept_and_the_rest_stays_what_it_is() {
         let shown = arrow_cast::display::array_value_to_string(selected.rows.column(0), 0).unwrap();
         assert_eq!((selected.rows.num_rows(), shown.as_str()), (from.len(), first), "{text}");
     }
+}
+
+#[test]
+fn all_says_nothing_and_bytes_are_written_in_base_16() {
+    let (query, selected) = run("SELECT ALL id, x'1F' AS b FROM source");
+    assert_eq!((query.schema().columns.len(), selected.from.len()), (2, 4));
 }
 
 #[test]

@@ -36,6 +36,27 @@ fn a_mistake_in_a_query_is_told_where_it_stands_however_the_query_is_written() {
 }
 
 #[test]
+fn a_comment_that_swallows_what_yaml_folded_behind_it_is_told() {
+    for (query, place) in [
+        (" >\n  SELECT id FROM source -- only large ones\n  WHERE id > 1", "3:25"),
+        (" >-\n  SELECT id -- which\n  FROM source", "3:13"),
+        (" SELECT id FROM source -- only large ones\n  WHERE id > 1", "2:30"),
+    ] {
+        let help = "these lines are folded into one: write the query behind `|`, or the comment as /* ... */";
+        let expected = format!("{place}: error: the rest of the query is a part of this comment; {help}");
+        assert_eq!(told_of(query, BLACKHOLE), [expected], "{query}");
+    }
+    for query in [
+        " >\n  SELECT '--', /* all */ id\n  FROM source",
+        " |\n  SELECT id -- which\n  FROM source -- of all\n",
+        " SELECT id FROM source -- of all",
+        " \"SELECT id -- which\\nFROM source\"",
+    ] {
+        assert_eq!(told_of(query, BLACKHOLE), [] as [&str; 0], "{query}");
+    }
+}
+
+#[test]
 fn every_column_that_is_not_there_is_told_at_once_beside_other_mistakes() {
     let all = told_of(" |\n  SELECT idd, nam FROM source\n  WHERE pric > 1", "{ connector: blackhole, color: red }");
     let places: Vec<_> = all.iter().map(|told| told.split(": ").next().unwrap()).collect();

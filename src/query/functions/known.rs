@@ -101,3 +101,26 @@ pub(super) fn is_of_flink(name: &str) -> bool {
     ];
     NAMES.contains(&name)
 }
+
+/// What other databases call a function of Flink.
+pub(super) fn called_otherwise(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "LENGTH" | "LEN" => "CHAR_LENGTH",
+        "NVL" | "ISNULL" => "IFNULL",
+        "IIF" => "IF",
+        "UCASE" => "UPPER",
+        "LCASE" => "LOWER",
+        "STRPOS" | "CHARINDEX" => "LOCATE",
+        "TO_CHAR" => "DATE_FORMAT",
+        "STR_TO_DATE" => "TO_DATE",
+        "DATEADD" | "DATE_ADD" => "TIMESTAMPADD",
+        "DATEDIFF" | "DATE_DIFF" => "TIMESTAMPDIFF",
+        "CURDATE" => "CURRENT_DATE",
+        "CURTIME" => "CURRENT_TIME",
+        "GETDATE" | "SYSDATE" => "CURRENT_TIMESTAMP",
+        "POW" => "POWER",
+        "REGEXP_LIKE" => "REGEXP",
+        "RANDOM" => "RAND",
+        _ => return None,
+    })
+}

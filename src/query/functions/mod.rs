@@ -127,7 +127,8 @@ fn miscounted(name: &str, given: usize, counts: &RangeInclusive<usize>, at: Rang
         (least, usize::MAX) => format!("at least {least}"),
         (least, most) => format!("{least} to {most}"),
     };
-    QueryError::new(at, format!("{name} is given {given} arguments")).expected(format!("{count} of them"))
+    let arguments = if given == 1 { "argument" } else { "arguments" };
+    QueryError::new(at, format!("{name} is given {given} {arguments}")).expected(format!("{count} of them"))
 }
 
 fn unknown(name: &str, at: Range<usize>) -> QueryError {
@@ -137,11 +138,11 @@ fn unknown(name: &str, at: Range<usize>) -> QueryError {
             .chain(CHOICES.iter().map(|(name, _)| *name))
             .filter(|name| name.starts_with(|first: char| first.is_ascii_alphabetic()) && !name.contains(' '))
     };
-    let message = match known::is_of_flink(name) {
-        true => format!("Flink's function {name} is not supported here"),
-        false => format!("there is no function {name}"),
-    };
-    QueryError::new(at, message).nearest(nearest(name, names()))
+    if known::is_of_flink(name) {
+        return QueryError::new(at, format!("Flink's function {name} is not supported here"));
+    }
+    let near = known::called_otherwise(name).or_else(|| nearest(name, names()));
+    QueryError::new(at, format!("there is no function {name}")).nearest(near)
 }
 
 /// What an argument must be.

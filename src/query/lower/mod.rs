@@ -197,7 +197,15 @@ impl<'a> Lower<'a> {
                 self.call(expression, "OVERLAY", &given)
             }
             Expr::Interval(interval) => self.interval(interval),
-            other => self.refuse(other, format!("{} is not supported", construct(other))),
+            other => {
+                let word = match other {
+                    Expr::RLike { regexp: true, .. } => self.places.words(&["REGEXP"]),
+                    Expr::RLike { .. } => self.places.words(&["RLIKE"]),
+                    _ => None,
+                };
+                let at = word.unwrap_or_else(|| self.at(other));
+                Err(QueryError::new(at, format!("{} is not supported", construct(other))))
+            }
         }
     }
 
