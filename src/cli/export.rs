@@ -30,7 +30,7 @@ mod with_sql {
             Exit,
             check::style_of_stderr,
             failed,
-            told::{say, show},
+            told::{hand_over, show},
         },
         Args,
     };
@@ -66,10 +66,7 @@ mod with_sql {
             return Exit::Definition;
         };
         match std::fs::read_to_string(&one.file) {
-            Ok(text) => {
-                say(export(&definition, &text).trim_end());
-                Exit::Done
-            }
+            Ok(text) => hand_over(&format!("{}\n", export(&definition, &text).trim_end())),
             Err(error) => failed(&format!("{} cannot be read", one.file.display()), &error),
         }
     }

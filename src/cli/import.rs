@@ -51,7 +51,7 @@ mod with_sql {
         super::{
             Exit,
             check::{Report, style_of_stderr},
-            told::{say, show},
+            told::{hand_over, say, show},
         },
         ImportArgs,
     };
@@ -85,8 +85,7 @@ mod with_sql {
         }
         if args.print {
             let texts: Vec<_> = imported.pipelines.iter().map(|pipeline| pipeline.text.trim_end()).collect();
-            say(&texts.join("\n---\n"));
-            return Exit::Done;
+            return hand_over(&format!("{}\n", texts.join("\n---\n")));
         }
         match write_all(&args.out, &imported.pipelines, args.force) {
             Ok(written) => {

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use super::{Exit, failed};
+
 /// stderr. Where nobody reads it any more a write is no error, and no panic as from `eprintln!`: the exit code still
 /// tells, and a supervisor goes on.
 pub(super) struct Told;
@@ -28,6 +30,17 @@ macro_rules! tell {
 /// Writes a text to stderr, as it is.
 pub(super) fn show(text: &str) {
     let _never_fails = Told.write_all(text.as_bytes());
+}
+
+/// Writes to stdout what the command is there for: where it does not arrive, the command has failed.
+pub(super) fn hand_over(text: &str) -> Exit {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Exit::Done,
+        // Who has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
+        Err(error) => failed("stdout cannot be written to", &error),
+    }
 }
 
 /// Writes a line to stdout. A reader that has gone is no reason to stop.

@@ -244,7 +244,15 @@ impl Report {
         };
         let mut out = String::new();
         let all = self.diagnostics();
-        for diagnostic in all.iter().take(MOST_SHOWN) {
+        // Where not all are shown, the errors are.
+        let errors = all.len().min(self.errors());
+        let mut left = (errors.min(MOST_SHOWN), MOST_SHOWN.saturating_sub(errors));
+        for diagnostic in &all {
+            let left = if diagnostic.severity == Severity::Error { &mut left.0 } else { &mut left.1 };
+            if *left == 0 {
+                continue;
+            }
+            *left -= 1;
             out.push_str(&self.snippet(diagnostic, &renderer));
             out.push_str("\n\n");
         }

@@ -254,3 +254,32 @@ sink:
     assert!(out.contains("'accessKeySecret' = '${SECRET}'") && out.contains("'secret-key' = '<secret-key>'"), "{out}");
     assert!(out.contains("--   source.securityToken\n"), "{out}");
 }
+
+#[test]
+fn what_does_not_arrive_on_stdout_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("a.sql"), SCRIPT).unwrap();
+    assert_eq!(run(folder, &["import", "a.sql"]).0, 0);
+    for arguments in
+        [&["import", "a.sql", "--print"][..], &["export", "s-to-p", "--pipelines", "pipelines"], &["describe"]]
+    {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let run = binary().current_dir(folder).args(arguments).stdout(full).output().expect("it runs");
+        let error = String::from_utf8(run.stderr).expect("UTF-8");
+        assert_eq!(run.status.code(), Some(71), "{arguments:?}: {error}");
+        assert!(error.contains("stdout cannot be written to"), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn where_not_all_is_shown_the_errors_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let sets: String = (0..300).map(|number| format!("SET 'a.b{number}' = 'c';\n")).collect();
+    fs::write(folder.join("a.sql"), format!("{sets}{}", SCRIPT.replace("SELECT id, tags", "SELECT idd, tags")))
+        .unwrap();
+    let (exit, _, error) = run(folder, &["import", "a.sql"]);
+    assert_eq!(exit, 78);
+    assert!(error.contains("there is no column `idd`") && error.contains("... and 102 more in a.sql"), "{error}");
+}

@@ -6,11 +6,9 @@ mod json;
 pub mod markdown;
 mod text;
 
-use std::io::{self, Write};
-
 use clap::{Args, ValueEnum};
 
-use super::{Exit, failed};
+use super::{Exit, told::hand_over};
 use crate::{
     connectors::REGISTRY,
     definition::{ConnectorTables, FormatTables, FormatUse, OptionTable, Role, RoleTables, sections},
@@ -107,12 +105,7 @@ pub fn run(args: &DescribeArgs) -> Exit {
         As::Markdown => markdown::all(&subjects),
         As::Json => json::all(&subjects, args.name.is_some()),
     };
-    match io::stdout().write_all(text.as_bytes()) {
-        Ok(()) => Exit::Done,
-        // Who has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
-        Err(error) => failed("stdout cannot be written to", &error),
-    }
+    hand_over(&text)
 }
 
 fn unknown(name: &str) -> Exit {

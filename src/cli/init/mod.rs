@@ -10,7 +10,7 @@ use std::{
 
 use clap::Args;
 
-use super::{Exit, failed};
+use super::{Exit, failed, told::hand_over};
 use crate::{
     connectors::REGISTRY,
     definition::{ConnectorTables, FormatTables, FormatUse, Role, RoleTables},
@@ -62,10 +62,7 @@ pub fn run(args: &InitArgs) -> Exit {
     };
     let text = template::definition(source, sink);
     let Some(file) = &args.output else {
-        return match io::stdout().write_all(text.as_bytes()) {
-            Ok(()) => Exit::Done,
-            Err(error) => failed("stdout cannot be written to", &error),
-        };
+        return hand_over(&text);
     };
     let written = File::create_new(file).and_then(|mut created| created.write_all(text.as_bytes()));
     match written {
