@@ -39,14 +39,14 @@ fn files_of_every_kind_are_the_same_rows_but_for_their_numbers() {
 fn columns_go_by_name_and_those_that_are_missing_are_null_or_refused() {
     let wanted = schema(&["r ROW<z INT, b ROW<c STRING>>", "I8 TINYINT", "ts_us DATE"]);
     let told = |schema: &Schema| decode("orc", schema, &Options::default(), FILES[0]).unwrap_err();
-    assert_eq!(told(&wanted), "column ts_us: the file has Timestamp(ns) here, which is no DATE");
+    assert_eq!(told(&wanted), "column ts_us: the file has TIMESTAMP(9) here, which is no DATE");
     let refused = "column I8: the file lacks it, and the schema says NOT NULL; did you mean `i8`, which it has?";
     assert_eq!(told(&schema(&["I8 TINYINT NOT NULL"])), refused);
     assert_eq!(
         told(&schema(&["d38 TIMESTAMP(3)"])),
-        "column d38: the file has Decimal128(38, 10) here, which is no TIMESTAMP(3)"
+        "column d38: the file has DECIMAL(38, 10) here, which is no TIMESTAMP(3)"
     );
-    assert_eq!(told(&schema(&["i64 TINYINT"])), "column i64: 9223372036854775807 is out of range for TINYINT");
+    assert_eq!(told(&schema(&["i64 TINYINT"])), "row 1: column i64: 9223372036854775807 is out of range for TINYINT");
     assert!(told(&schema(&["i8 TINYINT NOT NULL"])).contains("null where the schema says NOT NULL"));
 }
 
@@ -54,7 +54,7 @@ fn columns_go_by_name_and_those_that_are_missing_are_null_or_refused() {
 fn a_broken_file_is_an_error_of_its_own_and_never_more() {
     let schema = all_columns();
     for file in FILES {
-        let mut decoder = Decoder::new(&schema, &Options::default()).unwrap();
+        let mut decoder = decoder(&schema);
         let errors = break_it(&mut decoder, &schema, file, 1000);
         assert!(errors > 300, "{errors}");
     }
@@ -63,8 +63,7 @@ fn a_broken_file_is_an_error_of_its_own_and_never_more() {
 #[test]
 fn what_is_no_file_is_told_as_what_it_is() {
     let schema = schema(&["a INT", "t TIMESTAMP(9)"]);
-    let told =
-        |body: &[u8]| decode_with(&mut Decoder::new(&schema, &Options::default()).unwrap(), &schema, body).unwrap_err();
+    let told = |body: &[u8]| decode_with(&mut decoder(&schema), &schema, body).unwrap_err();
     assert_eq!(told(b"{\"a\":1}"), "the body is no ORC file: it does not begin with ORC");
     assert_eq!(told(b""), "the body is no ORC file: it does not begin with ORC");
     assert!(told(b"ORC").contains("broken"));
@@ -74,9 +73,37 @@ fn what_is_no_file_is_told_as_what_it_is() {
     assert!(before.contains("broken fractions of a second"), "{before}");
 }
 
-/// A file of one column whose parts are as `change` leaves them.
+#[test]
+fn a_value_that_is_refused_is_told_with_its_row_of_the_body() {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int32Array, RecordBatch};
+    let values = (1..=3000).map(|row| Some(if row == 2222 { 300 } else { 1 }).filter(|_| row != 2500));
+    let values: ArrayRef = Arc::new(Int32Array::from_iter(values));
+    let batch = RecordBatch::try_from_iter([("i", values)]).unwrap();
+    let mut body = Vec::new();
+    let mut writer = orc_rust::ArrowWriterBuilder::new(&mut body, batch.schema()).try_build().unwrap();
+    writer.write(&batch.slice(0, 1100)).unwrap();
+    writer.flush_stripe().unwrap();
+    writer.write(&batch.slice(1100, 1900)).unwrap();
+    writer.close().unwrap();
+    let told = |column| decode("orc", &schema(&[column]), &Options::default(), &body).unwrap_err();
+    assert_eq!(told("i TINYINT"), "row 2222: column i: 300 is out of range for TINYINT");
+    assert_eq!(told("i INT NOT NULL"), "row 2500: column i: null where the schema says NOT NULL");
+    assert_eq!(told("i STRING"), "column i: the file has INT here, which is no STRING");
+}
+
+/// A file whose parts are as `change` leaves them.
 fn changed(change: impl Fn(&mut orc_rust::proto::Footer, &mut orc_rust::proto::PostScript)) -> Vec<u8> {
-    use orc_rust::proto::{Footer, PostScript};
+    changed_with(change, |_| {})
+}
+
+/// The same with `of_stripe` of the footer of its one stripe.
+fn changed_with(
+    change: impl Fn(&mut orc_rust::proto::Footer, &mut orc_rust::proto::PostScript),
+    of_stripe: impl Fn(&mut orc_rust::proto::StripeFooter),
+) -> Vec<u8> {
+    use orc_rust::proto::{Footer, PostScript, StripeFooter};
     use prost_orc::Message;
     let body = FILES[0];
     let (length, rest) = body.split_last().unwrap();
@@ -84,11 +111,20 @@ fn changed(change: impl Fn(&mut orc_rust::proto::Footer, &mut orc_rust::proto::P
     let mut tail = PostScript::decode(tail).unwrap();
     let (rest, footer) = rest.split_at(rest.len() - tail.footer_length() as usize);
     let mut footer = Footer::decode(footer).unwrap();
+    let stripe = footer.stripes.last_mut().unwrap();
+    let at = (stripe.offset() + stripe.index_length() + stripe.data_length()) as usize;
+    let mut inner = StripeFooter::decode(&rest[at..at + stripe.footer_length() as usize]).unwrap();
+    of_stripe(&mut inner);
+    let inner = inner.encode_to_vec();
+    stripe.footer_length = Some(inner.len() as u64);
+    // What stood between the stripe and the footer says nothing that is asked for.
+    let rest = [&rest[..at], &inner].concat();
+    tail.metadata_length = Some(0);
     change(&mut footer, &mut tail);
     let footer = footer.encode_to_vec();
     tail.footer_length.get_or_insert(footer.len() as u64);
     let tail = tail.encode_to_vec();
-    [rest, &footer, &tail, &[u8::try_from(tail.len()).unwrap()]].concat()
+    [&rest[..], &footer, &tail, &[u8::try_from(tail.len()).unwrap()]].concat()
 }
 
 #[test]
