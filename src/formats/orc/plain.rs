@@ -79,7 +79,8 @@ fn last(bytes: &[u8], length: usize) -> Result<(&[u8], &[u8]), String> {
 }
 
 /// Which columns are wanted: those of the given names, with all that is in them. Types stand in a list, each after the one
-/// that it is in.
+/// that it is in, and in no other: the library makes a tree of them, in which a type that is in two would stand twice, and
+/// what is in it four times a level further down.
 fn columns(types: &[proto::Type], wanted: &[&str]) -> Result<Vec<bool>, String> {
     const ORDER: &str = "the types of the file's columns are broken";
     if types.len() > MOST_COLUMNS {
@@ -90,6 +91,7 @@ fn columns(types: &[proto::Type], wanted: &[&str]) -> Result<Vec<bool>, String> 
         return Err("the rows of the file are no records".into());
     }
     let (mut kept, mut levels) = (vec![false; types.len()], vec![0_usize; types.len()]);
+    let mut inner = vec![false; types.len()];
     if let Some(first) = kept.first_mut() {
         *first = true;
     }
@@ -99,7 +101,7 @@ fn columns(types: &[proto::Type], wanted: &[&str]) -> Result<Vec<bool>, String> 
         }
         for (at, child) in ty.subtypes.iter().enumerate() {
             let child = *child as usize;
-            if child <= index || child >= types.len() {
+            if child <= index || child >= types.len() || std::mem::replace(&mut inner[child], true) {
                 return Err(ORDER.into());
             }
             let level = levels.get(index).copied().unwrap_or(0) + 1;
@@ -175,7 +177,8 @@ impl Codec {
 struct Parts {
     codec: Codec,
     budget: Budget,
-    /// For values below lists and maps: all those of a row are in memory at once, however few bytes stand for them.
+    /// For what is in memory at once however few bytes stand for it: the values below lists and maps of a row, and the
+    /// entries of dictionaries.
     room: Budget,
     largest: usize,
 }
@@ -220,9 +223,7 @@ impl Parts {
         let data = stripe.index_length().checked_add(stripe.data_length()).ok_or(BROKEN)?;
         let footer = stripe.offset().checked_add(data).and_then(|at| part(at, stripe.footer_length())).ok_or(BROKEN)?;
         let footer = StripeFooter::decode(&*self.inflate(footer)?).map_err(|_| "the footer of a stripe is broken")?;
-        if footer.columns.iter().any(|encoding| encoding.dictionary_size() as usize > MOST_VALUES) {
-            return Err(too_many());
-        }
+        self.dictionaries(&footer.columns, kept)?;
         let (start, mut at, mut streams) = (out.len(), stripe.offset(), Vec::new());
         let mut told = vec![Lengths::default(); file.types.len()];
         for stream in &footer.streams {
@@ -271,7 +272,24 @@ impl Parts {
         })
     }
 
+    /// Takes room for the entries of the dictionaries of a stripe: the library reads those of all columns before the first
+    /// row, and an entry of no bytes costs the file next to nothing.
+    fn dictionaries(&mut self, encodings: &[proto::ColumnEncoding], kept: &[bool]) -> Result<(), String> {
+        for (encoding, _) in encodings.iter().zip(kept).filter(|(_, kept)| **kept) {
+            let entries = encoding.dictionary_size() as usize;
+            if entries > MOST_VALUES {
+                return Err(too_many());
+            }
+            self.room.take(entries.saturating_mul(VALUE_BYTES))?;
+        }
+        Ok(())
+    }
+
     /// Takes room for the values below lists and maps of a stripe.
+    ///
+    /// A text of a dictionary is taken to be as long as the longest one there, since which of them stand in the lists is not
+    /// looked at. That is never too little, and may be far too much: of a dictionary with one text of a kilobyte, lists of
+    /// more than 65,000 elements are refused even if all the others are short. Bodies of queues are far from it.
     fn elements(
         &mut self,
         types: &[proto::Type],

@@ -149,3 +149,34 @@ fn a_lie_about_types_sizes_or_rows_ends_before_it_costs_anything() {
     });
     assert!(told(&stripe).contains("its parts are not where it says"));
 }
+
+#[test]
+fn a_type_that_is_in_two_others_is_refused_before_it_multiplies() {
+    let twice = changed(|footer, tail| {
+        tail.footer_length = None;
+        // The root is a record of as many names as columns.
+        let last = *footer.types[0].subtypes.last().unwrap();
+        footer.types[0].subtypes.push(last);
+        footer.types[0].field_names.push("again".into());
+    });
+    let told = decode("orc", &all_columns(), &Options::default(), &twice).unwrap_err();
+    assert_eq!(told, "the types of the file's columns are broken");
+}
+
+#[test]
+fn dictionaries_of_many_columns_take_room_together() {
+    let of_entries = |entries| {
+        changed_with(
+            |_, tail| tail.footer_length = None,
+            move |stripe| stripe.columns.iter_mut().for_each(|column| column.dictionary_size = entries),
+        )
+    };
+    let read = |columns: &Schema, body: &[u8]| decode("orc", columns, &Options::default(), body);
+    let (all, one) = (all_columns(), schema(&["i64 BIGINT"]));
+    assert!(read(&all, &of_entries(None)).is_ok());
+    let many = of_entries(Some(1 << 20));
+    assert_eq!(read(&all, &many).unwrap_err(), "the body holds more than 64 MiB once it is decoded");
+    assert!(read(&one, &many).is_ok(), "those of columns that nobody wants are not read");
+    let more = read(&one, &of_entries(Some((4 << 20) + 1))).unwrap_err();
+    assert!(more.contains("more than 4194304 rows or elements"), "{more}");
+}
