@@ -326,3 +326,25 @@ fn a_value_of_a_file_that_is_refused_is_told_with_its_row_of_the_body() {
     assert_eq!(told("a INT", &[(2, &[2, 2, 2])]), "row 2: column a: the body is cut off");
     assert_eq!(told("a DATE", &blocks), "column a: the file has a union of null, int here, which is no DATE");
 }
+
+#[test]
+fn blocks_are_of_one_budget_and_end_with_their_records_and_the_mark_of_the_file() {
+    let told = |body: &[u8]| decode("avro", &schema(&["a INT"]), &Options::default(), body).map(|(read, _)| read.rows);
+    // 40 MiB that no column is filled with.
+    let mut large = Vec::new();
+    write_bytes(&vec![0; 40 << 20], &mut large);
+    let fields = record(r#"{"name":"n","type":"bytes"}"#);
+    for (codec, block) in [("null", large.clone()), ("zstandard", zstd::encode_all(&large[..], 1).unwrap())] {
+        assert_eq!(told(&container(&fields, codec, &[(1, &block)])), Ok(1));
+        let twice = told(&container(&fields, codec, &[(1, &block), (1, &block)]));
+        assert_eq!(twice, Err("the body holds more than 64 MiB once it is decoded".into()), "{codec}");
+    }
+    let fields = record(r#"{"name":"a","type":"int"}"#);
+    let file = |records, block: &[u8]| container(&fields, "null", &[(records, block)]);
+    assert_eq!(told(&file(2, &[2, 4])), Ok(2));
+    assert_eq!(told(&file(1, &[2, 4])), Err("a block is longer than its records".into()));
+    assert_eq!(told(&file(-1, &[])), Err("a block holds less than no record".into()));
+    let mut other = file(2, &[2, 4]);
+    *other.last_mut().unwrap() = 8;
+    assert_eq!(told(&other), Err("a block does not end where it should".into()));
+}

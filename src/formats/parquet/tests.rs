@@ -188,6 +188,10 @@ fn what_is_no_file_is_told_as_what_it_is() {
     assert_eq!(told(b""), "the body is no parquet file: it does not begin with PAR1");
     assert!(told(b"PAR1").contains("cut off"));
     assert!(told(b"PAR1\xff\xff\xff\x7fPAR1").contains("cut off"));
+    assert!(told(b"PAR1\x04\0\0\0PAR1").contains("cut off"), "a footer that is the file's beginning");
+    let mut last = file("parquet", &schema, &options("parquet", &[]), &[rows_of_all_types(&self::schema(&["a INT"]))]);
+    *last.last_mut().unwrap() = b'2';
+    assert!(told(&last).contains("cut off"));
     assert!(told(b"PAR1xxxxxxxxPARE").contains("encrypted"));
 }
 
