@@ -429,4 +429,56 @@ mod tests {
         assert_eq!(taken(column_encoding::Kind::DictionaryV2, 1000, 100), Ok(108_000));
         assert_eq!(taken(column_encoding::Kind::DictionaryV2, 1000, 100_000), Err(too_large()));
     }
+
+    fn told_of_lengths(plain: &[u8], kind: r#type::Kind) -> Result<usize, String> {
+        let mut parts = Parts { codec: Codec::None, budget: Budget::new(), room: Budget::new(), largest: 1 };
+        parts.lengths(plain, column_encoding::Kind::Direct, kind).map(|lengths| lengths.sum)
+    }
+
+    #[test]
+    fn lengths_are_no_more_than_may_be_and_not_cut_off() {
+        use r#type::Kind::{List, String};
+        // One number: 64 MiB, and one more; 4,194,304 and one more.
+        assert_eq!(told_of_lengths(&[0xff, 0x80, 0x80, 0x80, 0x20], String), Ok(64 << 20));
+        assert_eq!(told_of_lengths(&[0xff, 0x81, 0x80, 0x80, 0x20], String), Err(too_large()));
+        assert_eq!(told_of_lengths(&[0xff, 0x80, 0x80, 0x80, 0x02], List), Ok(4 << 20));
+        assert_eq!(told_of_lengths(&[0xff, 0x81, 0x80, 0x80, 0x02], List), Err(too_many()));
+        // Runs of 130 noughts.
+        assert_eq!(told_of_lengths(&[0x7f, 0, 0].repeat(30_000), List), Ok(0));
+        assert_eq!(told_of_lengths(&[0x7f, 0, 0].repeat(33_000), List), Err(too_many()));
+        let broken = Err("the lengths of a column are cut off or broken".to_owned());
+        assert_eq!(told_of_lengths(&[0x7f, 0], List), broken);
+    }
+
+    #[test]
+    fn types_are_a_record_of_columns_neither_too_many_nor_too_deep() {
+        let typed = |kind: r#type::Kind, subtypes: Vec<u32>| proto::Type {
+            kind: Some(kind.into()),
+            field_names: subtypes.iter().map(|at| format!("c{at}")).collect(),
+            subtypes,
+            ..proto::Type::default()
+        };
+        use r#type::Kind::{Int, List, Struct, Union};
+        let told = |types: &[proto::Type]| columns(types, &["c1"]);
+        assert_eq!(
+            told(&[typed(Struct, vec![1, 2]), typed(Int, vec![]), typed(Int, vec![])]),
+            Ok(vec![true, true, false])
+        );
+        let union = |at| {
+            told(&[typed(Struct, vec![2, 1]), typed(if at == 1 { Union } else { Int }, vec![]), typed(Union, vec![])])
+        };
+        assert_eq!(union(2), Ok(vec![true, true, false]), "nobody wants it");
+        assert!(union(1).unwrap_err().contains("is a union"));
+        assert_eq!(told(&[typed(Int, vec![])]), Err("the rows of the file are no records".into()));
+        let mut wide = vec![typed(Int, vec![]); 10_001];
+        wide[0] = typed(Struct, (1..10_001).collect());
+        assert_eq!(told(&wide[..10_000]), Err("the types of the file's columns are broken".into()));
+        assert_eq!(told(&wide), Err("the file has more than 10000 columns".into()));
+        let deep = |levels: u32| {
+            let lists = (1..levels).map(|at| typed(List, vec![at + 1]));
+            told(&std::iter::once(typed(Struct, vec![1])).chain(lists).chain([typed(Int, vec![])]).collect::<Vec<_>>())
+        };
+        assert!(deep(64).is_ok());
+        assert_eq!(deep(65), Err("columns are nested more than 64 levels deep".into()));
+    }
 }

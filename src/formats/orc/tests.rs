@@ -180,3 +180,59 @@ fn dictionaries_of_many_columns_take_room_together() {
     let more = read(&one, &of_entries(Some((4 << 20) + 1))).unwrap_err();
     assert!(more.contains("more than 4194304 rows or elements"), "{more}");
 }
+
+#[test]
+fn elements_of_lists_take_room_before_they_are_made() {
+    use orc_rust::proto::{self, column_encoding, stream, r#type};
+    use prost_orc::Message;
+    let typed = |kind: r#type::Kind, names: &[&str], subtypes: &[u32]| proto::Type {
+        kind: Some(kind.into()),
+        field_names: names.iter().map(|name| (*name).to_owned()).collect(),
+        subtypes: subtypes.to_vec(),
+        ..proto::Type::default()
+    };
+    let types = vec![
+        typed(r#type::Kind::Struct, &["l"], &[1]),
+        typed(r#type::Kind::List, &[], &[2]),
+        typed(r#type::Kind::Struct, &["a", "b"], &[3, 4]),
+        typed(r#type::Kind::Int, &[], &[]),
+        typed(r#type::Kind::Int, &[], &[]),
+    ];
+    // One list of 4,000,000 records of two numbers, of which there is none.
+    let lengths = [0xff, 0x80, 0x92, 0xf4, 0x01];
+    let stripe = proto::StripeFooter {
+        streams: vec![proto::Stream {
+            kind: Some(stream::Kind::Length.into()),
+            column: Some(1),
+            length: Some(lengths.len() as u64),
+        }],
+        columns: vec![
+            proto::ColumnEncoding {
+                kind: Some(column_encoding::Kind::Direct.into()),
+                ..proto::ColumnEncoding::default()
+            };
+            types.len()
+        ],
+        ..proto::StripeFooter::default()
+    };
+    let stripe = stripe.encode_to_vec();
+    let footer = proto::Footer {
+        types,
+        stripes: vec![proto::StripeInformation {
+            offset: Some(3),
+            index_length: Some(0),
+            data_length: Some(lengths.len() as u64),
+            footer_length: Some(stripe.len() as u64),
+            number_of_rows: Some(1),
+            ..proto::StripeInformation::default()
+        }],
+        number_of_rows: Some(1),
+        ..proto::Footer::default()
+    };
+    let footer = footer.encode_to_vec();
+    let tail = proto::PostScript { footer_length: Some(footer.len() as u64), ..proto::PostScript::default() };
+    let tail = tail.encode_to_vec();
+    let body = [b"ORC", &lengths[..], &stripe, &footer, &tail, &[u8::try_from(tail.len()).unwrap()]].concat();
+    let told = decode("orc", &schema(&["l ARRAY<ROW<a INT>>"]), &Options::default(), &body).unwrap_err();
+    assert_eq!(told, "the body holds more than 64 MiB once it is decoded");
+}
