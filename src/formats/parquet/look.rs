@@ -157,12 +157,12 @@ fn held(header: &Struct) -> Option<Held> {
     let mut held = Held { values: 0, entries: 0, delta: false };
     for (field, encoding) in [(PAGE_DATA, DATA_ENCODING), (PAGE_DATA_V2, DATA_V2_ENCODING)] {
         if let Some(kind) = header.structure(field)? {
-            held.values = held.values.saturating_add(number(&kind)?);
+            held.values = held.values.saturating_add(number(kind)?);
             held.delta |= DELTA_ENCODINGS.contains(&kind.int(encoding)?);
         }
     }
     if let Some(kind) = header.structure(PAGE_DICTIONARY)? {
-        held.entries = number(&kind)?;
+        held.entries = number(kind)?;
     }
     Some(held)
 }
