@@ -90,7 +90,12 @@ fn bodies_of_pyarrow_and_fastavro_are_the_rows_they_are_in_python() {
     let mut place = Place::new();
     let made = place.path("made");
     python(&["make", made.to_str().unwrap()]);
-    let formats = [("parquet", "parquet"), ("orc", "orc"), ("avro", "avro\n  avro.timestamp_mapping.legacy: false")];
+    let formats = [
+        ("parquet", "parquet"),
+        ("times", "parquet"),
+        ("orc", "orc"),
+        ("avro", "avro\n  avro.timestamp_mapping.legacy: false"),
+    ];
     let queues: Vec<_> = formats.iter().flat_map(|(format, _)| ["--queue", format]).collect();
     let emulator = EmulatorProcess::start(&queues);
     for (format, options) in formats {
@@ -108,7 +113,7 @@ fn bodies_of_pyarrow_and_fastavro_are_the_rows_they_are_in_python() {
         });
     }
     assert_eq!(supervisor.stop(), 0);
-    for (format, count) in [("parquet", 153), ("orc", 90), ("avro", 104)] {
+    for (format, count) in [("parquet", 153), ("times", 36), ("orc", 90), ("avro", 104)] {
         let out = place.path(&format!("out-{format}"));
         assert_eq!(python(&["compare", format, out.to_str().unwrap()]), json!({ "rows": count }), "{format}");
     }

@@ -178,14 +178,14 @@ static FORMATS: &[Format] = &[
     #[cfg(feature = "columnar")]
     Format {
         name: "parquet",
-        decoder: |schema, options| Ok(Box::new(parquet::Decoder::new(schema, options)?)),
+        decoder: |schema, _| Ok(Box::new(parquet::decoder(schema))),
         encoder: |_, _| Err("parquet is a format of files, and messages are written one by one".into()),
         files: Some(|schema, options| Ok(Box::new(parquet::FileEncoder::new(schema, options)?))),
     },
     #[cfg(feature = "columnar")]
     Format {
         name: "orc",
-        decoder: |schema, options| Ok(Box::new(orc::Decoder::new(schema, options)?)),
+        decoder: |schema, _| Ok(Box::new(orc::decoder(schema))),
         encoder: |_, _| Err("orc is read, and not written".into()),
         files: None,
     },

@@ -68,6 +68,9 @@ COLUMNS = [
     ("ts_old", "TIMESTAMP(6)", pa.timestamp("us"), lambda n: stamp(n).replace(year=1960 + n), "p"),
     # Fractions of a second before 1970 are written by pyarrow in a way that no one else reads.
     ("ts_old", "TIMESTAMP(6)", pa.timestamp("us"), lambda n: stamp(n, 0).replace(year=1900 + n), "o"),
+    ("ns_old", "TIMESTAMP(9)", pa.timestamp("ns"), lambda n: stamp(n, 0).replace(year=1677 + n * 36 + (n == 0)), "o"),
+    ("tz_old", "TIMESTAMP_LTZ(3)", pa.timestamp("ms", "UTC"), lambda n: stamp(n, 0).replace(year=1 + n * 246, tzinfo=UTC), "o"),
+    ("l_old", "ARRAY<TIMESTAMP(0)>", pa.list_(pa.timestamp("ms")), lambda n: [stamp(n, 0).replace(year=1969 - k) for k in range(n % 3)], "o"),
     ("tz", "TIMESTAMP_LTZ(6)", pa.timestamp("us", "Asia/Shanghai"), lambda n: stamp(n).replace(tzinfo=UTC), "po"),
     ("l", "ARRAY<INT>", pa.list_(pa.int32()), lambda n: [k if k % 3 else None for k in range(n % 5)], "po"),
     ("ll", "ARRAY<ARRAY<STRING>>", pa.list_(pa.list_(pa.string())), lambda n: [["a"] * k for k in range(n % 3)] + [None], "po"),
@@ -131,6 +134,53 @@ def parquet_bodies():
         {"write_page_index": True, "write_page_checksum": True},
     ]
     return {f"p{at:02}": written(at * ROWS, **kind) for at, kind in enumerate(kinds)}
+
+
+UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+# Name, type here, type of pyarrow, digits of a second that the file has, and that a column of the type keeps.
+TIMES = [
+    *(
+        (f"{unit}_{zone}_{to.lower().translate(str.maketrans('()', '__'))}", to, pa.timestamp(unit, "UTC" if zone == "utc" else None), digits, 9 if "9" in to else 6)
+        for unit, digits in UNITS.items()
+        for zone in ("utc", "local")
+        for to in ("TIMESTAMP(0)", "TIMESTAMP(3)", "TIMESTAMP(6)", "TIMESTAMP(9)", "TIMESTAMP_LTZ(3)")
+    ),
+    *(
+        (f"t_{unit}_{to}", f"TIME({to})", (pa.time32 if unit == "ms" else pa.time64)(unit), UNITS[unit], 3)
+        for unit in ("ms", "us", "ns")
+        for to in (0, 3)
+    ),
+]
+
+
+def clock(nanoseconds, digits):
+    """Of a day, with so many digits of a second; what is finer is cut off."""
+    seconds, fraction = divmod(nanoseconds, 10**9)
+    return trimmed(f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{f'{fraction:09}'[:digits]}")
+
+
+def times_bodies():
+    """Timestamps and times in every unit into columns of every precision, as the text that comes of them."""
+    day = 86_400 * 10**9
+    instants = [-1, 0, 1, -day, day - 1, -987_654_321, 1_700_000_000_123_456_789, -2_208_988_799_876_543_211, 9_000_000_000_999_999_999]
+
+    def written(first, **options):
+        rows = [{"n": first + at} for at in range(len(instants))]
+        arrays = {"n": pa.array([row["n"] for row in rows], pa.int64())}
+        for name, to, ty, digits, kept in TIMES:
+            of = [instant % day if to.startswith("TIME(") else instant for instant in instants]
+            arrays[name] = pa.array([value // 10 ** (9 - digits) for value in of], pa.int32() if ty == pa.time32("ms") else pa.int64()).cast(ty)
+            for row, value in zip(rows, of):
+                date = datetime.date(1970, 1, 1) + datetime.timedelta(days=value // day)
+                row[name] = clock(value % day, min(digits, kept))
+                if to.startswith("TIMESTAMP"):
+                    row[name] = f"{date} {row[name]}{'Z' if 'LTZ' in to else ''}"
+        out = io.BytesIO()
+        pq.write_table(pa.table(arrays), out, **options)
+        return out.getvalue(), rows
+
+    kinds = [{}, {"store_schema": False}, {"use_deprecated_int96_timestamps": True}, {"use_dictionary": False, "data_page_version": "2.0"}]
+    return {f"t{at:02}": written(at * len(instants), **kind) for at, kind in enumerate(kinds)}
 
 
 def orc_bodies():
@@ -278,6 +328,7 @@ def avro_bodies():
 
 FORMATS = {
     "parquet": (parquet_bodies, columns_of("p")),
+    "times": (times_bodies, {"n": "BIGINT NOT NULL", **{name: to for name, to, *_ in TIMES}}),
     "orc": (orc_bodies, columns_of("o")),
     "avro": (avro_bodies, {**AVRO_COLUMNS, "absent": None}),
 }

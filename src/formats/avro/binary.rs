@@ -126,7 +126,7 @@ impl<'a> Cursor<'a> {
                 self.long()?;
             }
             let count = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
-            self.elements = self.elements.checked_sub(count).ok_or_else(too_many)?;
+            self.elements = self.elements.checked_sub(count).ok_or_else(|| Failure::of_all(too_many()))?;
             for _ in 0..count {
                 each(self)?;
             }
@@ -237,7 +237,7 @@ fn skip(nodes: &Nodes, index: usize, from: &mut Cursor<'_>, level: usize) -> Res
         return Err(Failure::new(format!("values are nested more than {MOST_LEVELS} levels deep")));
     }
     from.skipped = from.skipped.checked_sub(1).ok_or_else(|| {
-        Failure::new(format!("the body holds more than {MOST_SKIPPED} values that no column is filled with"))
+        Failure::of_all(format!("the body holds more than {MOST_SKIPPED} values that no column is filled with"))
     })?;
     match &nodes.get(index).kind {
         Kind::Null => {}

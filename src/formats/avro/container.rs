@@ -222,3 +222,59 @@ pub(super) fn write_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     write_long(bytes.len() as i64, out);
     out.extend_from_slice(bytes);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_without_end_is_read_to_one_byte_more_than_there_is_room_for() {
+        let mut budget = Budget::new();
+        budget.take(budget.left() - 10_000).unwrap();
+        assert_eq!(bounded(std::io::repeat(0), &budget), Err(too_large()));
+        assert_eq!(bounded(std::io::repeat(0).take(10_000), &budget), Ok(vec![0; 10_000]));
+    }
+
+    #[test]
+    fn a_block_of_snappy_is_of_the_size_and_the_checksum_that_it_says() {
+        let plain = vec![7; 1000];
+        let block = Codec::Snappy.compress(&plain).unwrap();
+        let told = |block: &[u8]| Codec::Snappy.decompress(block, &mut Budget::new());
+        assert_eq!(told(&block), Ok(plain));
+        let mut other = block.clone();
+        *other.last_mut().unwrap() ^= 1;
+        assert_eq!(told(&other), Err("a block is broken: its checksum is another".into()));
+        assert_eq!(told(&block[..3]), Err("a block is cut off".into()));
+        // 100 MiB of nothing.
+        assert_eq!(told(&[0x80, 0x80, 0x80, 0x32, 0, 0, 0, 0, 0]), Err(too_large()));
+    }
+
+    #[test]
+    fn a_header_has_its_magic_and_a_schema_and_may_say_how_long_it_is() {
+        let parts = |count: i64, keys: &[&str]| {
+            let mut header = MAGIC.to_vec();
+            write_long(count, &mut header);
+            if count < 0 {
+                write_long(99, &mut header);
+            }
+            for key in keys {
+                write_bytes(key.as_bytes(), &mut header);
+                write_bytes(b"bzip2", &mut header);
+            }
+            write_long(0, &mut header);
+            [&header[..], &[7; 16]].concat()
+        };
+        let read = |header: &[u8]| {
+            let header = Header::read(&mut Cursor::new(header))?;
+            Some((header.schema.to_vec(), header.codec(), header.sync))
+        };
+        let whole = Some((b"bzip2".to_vec(), Ok(Codec::Bzip2), [7; 16]));
+        assert_eq!(read(&parts(2, &[SCHEMA, CODEC])), whole);
+        assert_eq!(read(&parts(-2, &[SCHEMA, CODEC])), whole);
+        assert_eq!(read(&parts(1, &[CODEC])), None);
+        let mut other = parts(2, &[SCHEMA, CODEC]);
+        assert_eq!(read(&other[..other.len() - 1]), None);
+        other[3] = 2;
+        assert_eq!(read(&other), None);
+    }
+}

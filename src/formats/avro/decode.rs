@@ -95,14 +95,15 @@ impl Decoder {
             let told = |failure: formats::columnar::Failure| failure.of_branch();
             let records = from.long().map_err(told)?;
             let records = usize::try_from(records).map_err(|_| "a block holds less than no record".to_owned())?;
-            count = count.checked_add(records).filter(|count| *count <= MOST_VALUES).ok_or_else(too_many)?;
+            let before = count;
+            count = before.checked_add(records).filter(|count| *count <= MOST_VALUES).ok_or_else(too_many)?;
             let block = codec.decompress(from.bytes().map_err(told)?, &mut budget)?;
             values = {
                 let mut values = values.over(&block);
-                for _ in 0..records {
+                for row in before..count {
                     let read =
                         binary::record_into(&reading.nodes, &reading.record, columns(&self.target, rows), &mut values);
-                    read.map_err(|(name, failure)| failure.of_column(&name))?;
+                    read.map_err(|(name, failure)| failure.of_row(row, &name))?;
                 }
                 if values.left() > 0 {
                     return Err("a block is longer than its records".into());

@@ -117,12 +117,12 @@ fn a_files_own_schema_is_resolved_by_name() {
         "column X: the file lacks it, and the schema says NOT NULL; did you mean \
                                               `x`, which it has?"
     );
-    assert_eq!(refused(&["u STRING NOT NULL"]), "column u: null where the schema says NOT NULL");
+    assert_eq!(refused(&["u STRING NOT NULL"]), "row 1: column u: null where the schema says NOT NULL");
     // The branch that is met is no STRING.
     let mut long = value;
     long[6] = 4;
     let body = container(&record(fields), "null", &[(1, &[&long[..7], &[8], &long[7..]].concat())]);
-    assert_eq!(told(&["u STRING"], &body).unwrap_err(), "column u: the file has long here, which is no STRING");
+    assert_eq!(told(&["u STRING"], &body).unwrap_err(), "row 1: column u: the file has long here, which is no STRING");
 }
 
 #[test]
@@ -309,4 +309,42 @@ fn a_file_of_which_no_row_was_kept_is_not_begun() {
         encoder.finish(&mut out).unwrap();
         assert!(out.is_empty(), "{format}");
     }
+}
+
+#[test]
+fn a_value_of_a_file_that_is_refused_is_told_with_its_row_of_the_body() {
+    let fields = r#"{"name":"a","type":["null","int"]}"#;
+    // 1, 2; null; 3, 300, and a union's branch that there is not.
+    let blocks: [(i64, &[u8]); 3] = [(2, &[2, 2, 2, 4]), (1, &[0]), (3, &[2, 6, 2, 0xd8, 4, 8])];
+    let told = |column, blocks: &[(i64, &[u8])]| {
+        let body = container(&record(fields), "null", blocks);
+        decode("avro", &schema(&[column]), &Options::default(), &body).unwrap_err()
+    };
+    assert_eq!(told("a INT", &blocks), "row 6: column a: there is no branch 4 of the union");
+    assert_eq!(told("a TINYINT", &blocks), "row 5: column a: 300 is out of range for TINYINT");
+    assert_eq!(told("a INT NOT NULL", &blocks), "row 3: column a: null where the schema says NOT NULL");
+    assert_eq!(told("a INT", &[(2, &[2, 2, 2])]), "row 2: column a: the body is cut off");
+    assert_eq!(told("a DATE", &blocks), "column a: the file has a union of null, int here, which is no DATE");
+}
+
+#[test]
+fn blocks_are_of_one_budget_and_end_with_their_records_and_the_mark_of_the_file() {
+    let told = |body: &[u8]| decode("avro", &schema(&["a INT"]), &Options::default(), body).map(|(read, _)| read.rows);
+    // 40 MiB that no column is filled with.
+    let mut large = Vec::new();
+    write_bytes(&vec![0; 40 << 20], &mut large);
+    let fields = record(r#"{"name":"n","type":"bytes"}"#);
+    for (codec, block) in [("null", large.clone()), ("zstandard", zstd::encode_all(&large[..], 1).unwrap())] {
+        assert_eq!(told(&container(&fields, codec, &[(1, &block)])), Ok(1));
+        let twice = told(&container(&fields, codec, &[(1, &block), (1, &block)]));
+        assert_eq!(twice, Err("the body holds more than 64 MiB once it is decoded".into()), "{codec}");
+    }
+    let fields = record(r#"{"name":"a","type":"int"}"#);
+    let file = |records, block: &[u8]| container(&fields, "null", &[(records, block)]);
+    assert_eq!(told(&file(2, &[2, 4])), Ok(2));
+    assert_eq!(told(&file(1, &[2, 4])), Err("a block is longer than its records".into()));
+    assert_eq!(told(&file(-1, &[])), Err("a block holds less than no record".into()));
+    let mut other = file(2, &[2, 4]);
+    *other.last_mut().unwrap() = 8;
+    assert_eq!(told(&other), Err("a block does not end where it should".into()));
 }

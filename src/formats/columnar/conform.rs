@@ -17,6 +17,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::{
     Budget,
+    names::sql_name,
     values::{Failure, decimal, integer, nanoseconds, time_of_day, timestamp},
 };
 use crate::model::{ColumnBuilder, ColumnType, Field, LogicalType as T, RowsBuilder, Scalar, Schema, nearest};
@@ -67,20 +68,22 @@ impl Target {
         lacking.map_or(Ok(()), |field| Err(self::lacking(nearest(&field.name, names)).of_column(&field.name)))
     }
 
-    /// Appends all rows of a batch. On `Err` some may have been appended.
+    /// Appends all rows of a batch, `before` which the body has others. On `Err` some may have been appended.
     pub(in crate::formats) fn append(
         &self,
         batch: &RecordBatch,
+        before: usize,
         rows: &mut RowsBuilder,
         budget: &mut Budget,
     ) -> Result<(), String> {
         for (index, field) in &self.columns {
             let Some(column) = rows.column_mut(*index) else { continue };
+            let held = column.len();
             let appended = match batch.column_by_name(&field.name) {
                 Some(array) => append(column, &field.ty, array, 0..array.len(), budget),
                 None => absent(column, &field.ty, batch.num_rows(), budget),
             };
-            appended.map_err(|failure| failure.of_column(&field.name))?;
+            appended.map_err(|failure| failure.of_row(before + (column.len() - held), &field.name))?;
         }
         Ok(())
     }
@@ -99,7 +102,7 @@ fn absent(column: &mut ColumnBuilder, ty: &ColumnType, rows: usize, budget: &mut
 /// Why a file without a column is refused; `meant` is what it may be called there.
 pub(in crate::formats) fn lacking(meant: Option<&str>) -> Failure {
     let meant = meant.map_or_else(String::new, |name| format!("; did you mean `{name}`, which it has?"));
-    Failure::new(format!("the file lacks it, and the schema says NOT NULL{meant}"))
+    Failure::of_all(format!("the file lacks it, and the schema says NOT NULL{meant}"))
 }
 
 fn null(column: &mut ColumnBuilder, ty: &ColumnType) -> Result<(), Failure> {
@@ -110,8 +113,9 @@ fn null(column: &mut ColumnBuilder, ty: &ColumnType) -> Result<(), Failure> {
     Ok(())
 }
 
-fn mismatch(logical: &T, found: &DataType) -> Failure {
-    Failure::new(format!("the file has {found} here, which is no {logical}"))
+/// Why a file is refused that has something else in a column.
+pub(in crate::formats) fn mismatch(logical: &T, found: &DataType) -> Failure {
+    Failure::of_all(format!("the file has {} here, which is no {logical}", sql_name(found)))
 }
 
 /// Appends a range of an array.
@@ -223,7 +227,7 @@ impl<'a> To<'a> {
                 let from = i32::from(*from);
                 self.primitive::<Decimal128Type>(|value| decimal(value, from, precision, scale))
             }
-            DataType::Decimal256(..) => Err(Failure::new("the file has a decimal of more than 38 digits here")),
+            DataType::Decimal256(..) => Err(Failure::of_all("the file has a decimal of more than 38 digits here")),
             _ => self.integers(),
         }
     }

@@ -6,11 +6,14 @@
 //! error can be made of.
 
 mod conform;
+mod files;
+mod names;
 #[cfg(test)]
 pub(super) mod testing;
 mod values;
 
-pub(super) use conform::{Target, lacking};
+pub(super) use conform::{Target, lacking, mismatch};
+pub(super) use files::FileDecoder;
 pub(super) use values::{Failure, decimal, integer, time_of_day, timestamp};
 
 /// Bytes that a body may become, decompressed or as values.
@@ -41,9 +44,25 @@ impl Budget {
     }
 
     /// Takes bytes, if there are as many.
-    pub(super) fn take(&mut self, bytes: usize) -> Result<(), String> {
-        self.0 = self.0.checked_sub(bytes).ok_or_else(too_large)?;
+    pub(super) fn take(&mut self, bytes: usize) -> Result<(), TooLarge> {
+        self.0 = self.0.checked_sub(bytes).ok_or(TooLarge)?;
         Ok(())
+    }
+}
+
+/// That a body becomes too large, which is the fault of no single value.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TooLarge;
+
+impl From<TooLarge> for String {
+    fn from(_: TooLarge) -> Self {
+        too_large()
+    }
+}
+
+impl From<TooLarge> for Failure {
+    fn from(_: TooLarge) -> Self {
+        Self::of_all(too_large())
     }
 }
 

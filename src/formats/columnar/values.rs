@@ -15,12 +15,19 @@ const DAY_MS: i64 = 86_400_000;
 pub(in crate::formats) struct Failure {
     path: String,
     why: String,
+    /// Whether it is no fault of a single value, so that no row is to blame.
+    of_all: bool,
 }
 
 impl Failure {
     /// Of the value itself.
     pub(in crate::formats) fn new(why: impl Into<String>) -> Self {
-        Self { path: String::new(), why: why.into() }
+        Self { path: String::new(), why: why.into(), of_all: false }
+    }
+
+    /// Of all values of the column, or of the body as a whole.
+    pub(in crate::formats) fn of_all(why: impl Into<String>) -> Self {
+        Self { of_all: true, ..Self::new(why) }
     }
 
     /// A null that the schema forbids.
@@ -45,9 +52,15 @@ impl Failure {
         if self.path.is_empty() { self.why.clone() } else { format!("at {}: {}", self.path, self.why) }
     }
 
-    /// The whole reason.
+    /// The whole reason, where a body is one row.
     pub(in crate::formats) fn of_column(&self, name: &str) -> String {
         format!("column {name}{}: {}", self.path, self.why)
+    }
+
+    /// The whole reason, where a body has many rows; `before` of them stand before that of the value.
+    pub(in crate::formats) fn of_row(&self, before: usize, name: &str) -> String {
+        let reason = self.of_column(name);
+        if self.of_all { reason } else { format!("row {}: {reason}", before + 1) }
     }
 }
 

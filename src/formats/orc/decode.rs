@@ -5,58 +5,42 @@ use orc_rust::{ArrowReaderBuilder, projection::ProjectionMask};
 
 use super::plain;
 use crate::{
-    definition::Options,
-    formats::{
-        self, Decoded,
-        columnar::{Budget, Target, batch_rows, too_many},
-    },
+    formats::columnar::{Budget, Failure, FileDecoder, Target, batch_rows, mismatch, too_many},
     model::{LogicalType, RowsBuilder, Schema},
-    telemetry::caught,
 };
 
-/// Reads a body as one complete file: its rows in their order, columns by name.
-#[derive(Debug)]
-pub struct Decoder {
-    target: Target,
+/// A decoder for the physical columns.
+pub(in crate::formats) fn decoder(schema: &Schema) -> FileDecoder {
+    FileDecoder::new(schema, read)
 }
 
-impl Decoder {
-    /// A decoder for the physical columns.
-    ///
-    /// # Errors
-    /// None: every column can be read from a file.
-    pub fn new(schema: &Schema, _: &Options) -> Result<Self, String> {
-        Ok(Self { target: Target::new(schema) })
+fn read(target: &Target, body: &[u8], rows: &mut RowsBuilder) -> Result<u32, String> {
+    let wanted: Vec<&str> = target.fields().map(|field| field.name.as_str()).collect();
+    let plain = plain::plain(body, &wanted)?;
+    let builder = ArrowReaderBuilder::try_new(plain.file).map_err(|error| error.to_string())?;
+    let mask = ProjectionMask::named_roots(builder.file_metadata().root_data_type(), &wanted);
+    target.check_names(plain.names.iter().map(String::as_str))?;
+    let builder = builder.with_projection(mask);
+    let schema = Arc::new(ArrowSchema::new(fields(target, builder.schema().fields())?));
+    let reader = builder.with_schema(schema).with_batch_size(batch_rows(plain.largest)).build();
+    let (mut budget, mut count) = (Budget::new(), 0_usize);
+    for batch in reader {
+        let batch = batch.map_err(|error| error.to_string())?;
+        target.append(&batch, count, rows, &mut budget)?;
+        count += batch.num_rows();
     }
+    if count != plain.rows {
+        return Err(format!("the file has {count} rows, and its footer says {}", plain.rows));
+    }
+    u32::try_from(count).map_err(|_| too_many())
+}
 
-    fn read(&self, body: &[u8], rows: &mut RowsBuilder) -> Result<u32, String> {
-        let wanted: Vec<&str> = self.target.fields().map(|field| field.name.as_str()).collect();
-        let plain = plain::plain(body, &wanted)?;
-        let builder = ArrowReaderBuilder::try_new(plain.file).map_err(|error| error.to_string())?;
-        let mask = ProjectionMask::named_roots(builder.file_metadata().root_data_type(), &wanted);
-        self.target.check_names(plain.names.iter().map(String::as_str))?;
-        let builder = builder.with_projection(mask);
-        let schema = Arc::new(ArrowSchema::new(self.fields(builder.schema().fields())?));
-        let reader = builder.with_schema(schema).with_batch_size(batch_rows(plain.largest)).build();
-        let (mut budget, mut count) = (Budget::new(), 0_usize);
-        for batch in reader {
-            let batch = batch.map_err(|error| error.to_string())?;
-            count += batch.num_rows();
-            self.target.append(&batch, rows, &mut budget)?;
-        }
-        if count != plain.rows {
-            return Err(format!("the file has {count} rows, and its footer says {}", plain.rows));
-        }
-        u32::try_from(count).map_err(|_| too_many())
-    }
-
-    fn fields(&self, file: &Fields) -> Result<Fields, String> {
-        let field = |field: &FieldRef| {
-            let of = self.target.fields().find(|wanted| wanted.name == *field.name());
-            wanted(field, of.map(|of| &of.ty.logical))
-        };
-        file.iter().map(field).collect()
-    }
+fn fields(target: &Target, file: &Fields) -> Result<Fields, String> {
+    let field = |field: &FieldRef| {
+        let of = target.fields().find(|wanted| wanted.name == *field.name());
+        wanted(field, of.map(|of| &of.ty.logical)).map_err(|failure| failure.of_column(field.name()))
+    };
+    file.iter().map(field).collect()
 }
 
 /// A timestamp as the library hands it out whatever its year and its digits are: nanoseconds since 1970 as a decimal. As a
@@ -64,12 +48,12 @@ impl Decoder {
 const NANOSECONDS: DataType = DataType::Decimal128(38, 9);
 
 /// How a field is to be read.
-fn wanted(field: &FieldRef, logical: Option<&LogicalType>) -> Result<FieldRef, String> {
+fn wanted(field: &FieldRef, logical: Option<&LogicalType>) -> Result<FieldRef, Failure> {
     use LogicalType as T;
     let data_type = match (field.data_type(), logical) {
         (DataType::Timestamp(..), Some(T::Timestamp(_) | T::TimestampLtz(_))) => NANOSECONDS,
         (found @ DataType::Decimal128(..), Some(logical @ (T::Timestamp(_) | T::TimestampLtz(_)))) => {
-            return Err(format!("column {}: the file has {found} here, which is no {logical}", field.name()));
+            return Err(mismatch(logical, found));
         }
         (DataType::List(item), Some(T::Array(element))) => DataType::List(wanted(item, Some(&element.logical))?),
         (DataType::Map(entries, ordered), Some(T::Map(key, value))) => {
@@ -80,24 +64,11 @@ fn wanted(field: &FieldRef, logical: Option<&LogicalType>) -> Result<FieldRef, S
         }
         (DataType::Struct(parts), Some(T::Row(fields))) => {
             let find = |name: &str| fields.iter().find(|f| f.name == name).map(|f| &f.ty.logical);
-            DataType::Struct(parts.iter().map(|part| wanted(part, find(part.name()))).collect::<Result<_, _>>()?)
+            let part =
+                |part: &FieldRef| wanted(part, find(part.name())).map_err(|failure| failure.in_field(part.name()));
+            DataType::Struct(parts.iter().map(part).collect::<Result<_, _>>()?)
         }
         (other, _) => other.clone(),
     };
     Ok(Arc::new(field.as_ref().clone().with_data_type(data_type)))
-}
-
-impl formats::Decoder for Decoder {
-    fn decode(&mut self, body: &[u8], rows: &mut RowsBuilder) -> Result<Decoded, String> {
-        let before = self.target.rows(rows);
-        // The library panics at much that is broken.
-        let read = caught(|| self.read(body, rows)).unwrap_or_else(|panic| Err(format!("the file is broken: {panic}")));
-        match read {
-            Ok(rows) => Ok(Decoded { rows, ..Decoded::default() }),
-            Err(why) => {
-                rows.truncate(before);
-                Err(why)
-            }
-        }
-    }
 }

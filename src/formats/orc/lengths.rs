@@ -182,4 +182,22 @@ mod tests {
             assert_eq!(all(&delta[..length], true), None);
         }
     }
+
+    #[test]
+    fn numbers_of_more_than_64_bits_and_patches_of_none_are_broken() {
+        let long = |last| [&[0xff][..], &[0x80; 9], &[last]].concat();
+        assert_eq!(all(&long(1), false), Some(vec![1 << 63]));
+        assert_eq!(all(&long(0x80), false), None);
+        // One value of one bit, and a patch of one bit for it: by its gap, for the one behind it.
+        let patched = |patch| all(&[0x80, 0, 0, 1, 5, 0, patch], true);
+        assert_eq!((patched(0x40), patched(0xc0)), (Some(vec![7]), None));
+        // For a value of 64 bits there are no higher ones; a patch of 64 bits and its gap are no number.
+        assert_eq!(all(&[&[0xbe, 0, 0, 1, 5][..], &[0; 8], &[0x40]].concat(), true), None);
+        assert_eq!(all(&[&[0x80, 0, 0x1f, 1, 5, 0][..], &[0; 8]].concat(), true), None);
+    }
+
+    #[test]
+    fn a_delta_of_one_number_has_a_step_that_nobody_takes() {
+        assert_eq!(all(&[0xc0, 0, 2, 2, 0x0a, 0x27, 0x10], true), Some([&[2][..], &[10_000; 5]].concat()));
+    }
 }

@@ -15,7 +15,7 @@ mod plain;
 mod tests;
 
 #[cfg(feature = "columnar")]
-pub use decode::Decoder;
+pub(super) use decode::decoder;
 
 use crate::definition::{Diagnostic, Endpoint, FormatTables, OptionTable};
 

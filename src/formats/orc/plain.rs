@@ -79,7 +79,8 @@ fn last(bytes: &[u8], length: usize) -> Result<(&[u8], &[u8]), String> {
 }
 
 /// Which columns are wanted: those of the given names, with all that is in them. Types stand in a list, each after the one
-/// that it is in.
+/// that it is in, and in no other: the library makes a tree of them, in which a type that is in two would stand twice, and
+/// what is in it four times a level further down.
 fn columns(types: &[proto::Type], wanted: &[&str]) -> Result<Vec<bool>, String> {
     const ORDER: &str = "the types of the file's columns are broken";
     if types.len() > MOST_COLUMNS {
@@ -90,6 +91,7 @@ fn columns(types: &[proto::Type], wanted: &[&str]) -> Result<Vec<bool>, String> 
         return Err("the rows of the file are no records".into());
     }
     let (mut kept, mut levels) = (vec![false; types.len()], vec![0_usize; types.len()]);
+    let mut inner = vec![false; types.len()];
     if let Some(first) = kept.first_mut() {
         *first = true;
     }
@@ -99,7 +101,7 @@ fn columns(types: &[proto::Type], wanted: &[&str]) -> Result<Vec<bool>, String> 
         }
         for (at, child) in ty.subtypes.iter().enumerate() {
             let child = *child as usize;
-            if child <= index || child >= types.len() {
+            if child <= index || child >= types.len() || std::mem::replace(&mut inner[child], true) {
                 return Err(ORDER.into());
             }
             let level = levels.get(index).copied().unwrap_or(0) + 1;
@@ -175,7 +177,8 @@ impl Codec {
 struct Parts {
     codec: Codec,
     budget: Budget,
-    /// For values below lists and maps: all those of a row are in memory at once, however few bytes stand for them.
+    /// For what is in memory at once however few bytes stand for it: the values below lists and maps of a row, and the
+    /// entries of dictionaries.
     room: Budget,
     largest: usize,
 }
@@ -220,9 +223,7 @@ impl Parts {
         let data = stripe.index_length().checked_add(stripe.data_length()).ok_or(BROKEN)?;
         let footer = stripe.offset().checked_add(data).and_then(|at| part(at, stripe.footer_length())).ok_or(BROKEN)?;
         let footer = StripeFooter::decode(&*self.inflate(footer)?).map_err(|_| "the footer of a stripe is broken")?;
-        if footer.columns.iter().any(|encoding| encoding.dictionary_size() as usize > MOST_VALUES) {
-            return Err(too_many());
-        }
+        self.dictionaries(&footer.columns, kept)?;
         let (start, mut at, mut streams) = (out.len(), stripe.offset(), Vec::new());
         let mut told = vec![Lengths::default(); file.types.len()];
         for stream in &footer.streams {
@@ -271,7 +272,24 @@ impl Parts {
         })
     }
 
+    /// Takes room for the entries of the dictionaries of a stripe: the library reads those of all columns before the first
+    /// row, and an entry of no bytes costs the file next to nothing.
+    fn dictionaries(&mut self, encodings: &[proto::ColumnEncoding], kept: &[bool]) -> Result<(), String> {
+        for (encoding, _) in encodings.iter().zip(kept).filter(|(_, kept)| **kept) {
+            let entries = encoding.dictionary_size() as usize;
+            if entries > MOST_VALUES {
+                return Err(too_many());
+            }
+            self.room.take(entries.saturating_mul(VALUE_BYTES))?;
+        }
+        Ok(())
+    }
+
     /// Takes room for the values below lists and maps of a stripe.
+    ///
+    /// A text of a dictionary is taken to be as long as the longest one there, since which of them stand in the lists is not
+    /// looked at. That is never too little, and may be far too much: of a dictionary with one text of a kilobyte, lists of
+    /// more than 65,000 elements are refused even if all the others are short. Bodies of queues are far from it.
     fn elements(
         &mut self,
         types: &[proto::Type],
@@ -410,5 +428,57 @@ mod tests {
         assert_eq!(taken(column_encoding::Kind::DirectV2, 1000, 100_000), Ok(8000));
         assert_eq!(taken(column_encoding::Kind::DictionaryV2, 1000, 100), Ok(108_000));
         assert_eq!(taken(column_encoding::Kind::DictionaryV2, 1000, 100_000), Err(too_large()));
+    }
+
+    fn told_of_lengths(plain: &[u8], kind: r#type::Kind) -> Result<usize, String> {
+        let mut parts = Parts { codec: Codec::None, budget: Budget::new(), room: Budget::new(), largest: 1 };
+        parts.lengths(plain, column_encoding::Kind::Direct, kind).map(|lengths| lengths.sum)
+    }
+
+    #[test]
+    fn lengths_are_no_more_than_may_be_and_not_cut_off() {
+        use r#type::Kind::{List, String};
+        // One number: 64 MiB, and one more; 4,194,304 and one more.
+        assert_eq!(told_of_lengths(&[0xff, 0x80, 0x80, 0x80, 0x20], String), Ok(64 << 20));
+        assert_eq!(told_of_lengths(&[0xff, 0x81, 0x80, 0x80, 0x20], String), Err(too_large()));
+        assert_eq!(told_of_lengths(&[0xff, 0x80, 0x80, 0x80, 0x02], List), Ok(4 << 20));
+        assert_eq!(told_of_lengths(&[0xff, 0x81, 0x80, 0x80, 0x02], List), Err(too_many()));
+        // Runs of 130 noughts.
+        assert_eq!(told_of_lengths(&[0x7f, 0, 0].repeat(30_000), List), Ok(0));
+        assert_eq!(told_of_lengths(&[0x7f, 0, 0].repeat(33_000), List), Err(too_many()));
+        let broken = Err("the lengths of a column are cut off or broken".to_owned());
+        assert_eq!(told_of_lengths(&[0x7f, 0], List), broken);
+    }
+
+    #[test]
+    fn types_are_a_record_of_columns_neither_too_many_nor_too_deep() {
+        let typed = |kind: r#type::Kind, subtypes: Vec<u32>| proto::Type {
+            kind: Some(kind.into()),
+            field_names: subtypes.iter().map(|at| format!("c{at}")).collect(),
+            subtypes,
+            ..proto::Type::default()
+        };
+        use r#type::Kind::{Int, List, Struct, Union};
+        let told = |types: &[proto::Type]| columns(types, &["c1"]);
+        assert_eq!(
+            told(&[typed(Struct, vec![1, 2]), typed(Int, vec![]), typed(Int, vec![])]),
+            Ok(vec![true, true, false])
+        );
+        let union = |at| {
+            told(&[typed(Struct, vec![2, 1]), typed(if at == 1 { Union } else { Int }, vec![]), typed(Union, vec![])])
+        };
+        assert_eq!(union(2), Ok(vec![true, true, false]), "nobody wants it");
+        assert!(union(1).unwrap_err().contains("is a union"));
+        assert_eq!(told(&[typed(Int, vec![])]), Err("the rows of the file are no records".into()));
+        let mut wide = vec![typed(Int, vec![]); 10_001];
+        wide[0] = typed(Struct, (1..10_001).collect());
+        assert_eq!(told(&wide[..10_000]), Err("the types of the file's columns are broken".into()));
+        assert_eq!(told(&wide), Err("the file has more than 10000 columns".into()));
+        let deep = |levels: u32| {
+            let lists = (1..levels).map(|at| typed(List, vec![at + 1]));
+            told(&std::iter::once(typed(Struct, vec![1])).chain(lists).chain([typed(Int, vec![])]).collect::<Vec<_>>())
+        };
+        assert!(deep(64).is_ok());
+        assert_eq!(deep(65), Err("columns are nested more than 64 levels deep".into()));
     }
 }

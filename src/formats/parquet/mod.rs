@@ -20,7 +20,7 @@ mod thrift;
 mod unpack;
 
 #[cfg(feature = "columnar")]
-pub use decode::Decoder;
+pub(super) use decode::decoder;
 #[cfg(feature = "columnar")]
 pub use encode::FileEncoder;
 pub use options::TABLE;

@@ -15,7 +15,7 @@ use parquet::{
 };
 
 use crate::{
-    formats::columnar::{MOST_BYTES, too_many},
+    formats::columnar::{Failure, MOST_BYTES, too_many},
     model::LogicalType,
 };
 
@@ -39,11 +39,13 @@ pub(super) fn check_delta(body: &Arc<Bytes>, group: &RowGroupMetaData, column: u
     Ok(())
 }
 
-/// Checks that timestamps of INT96 fit what the column holds: the library multiplies without looking.
+/// Checks that timestamps of INT96 fit what the column holds: the library multiplies without looking. The file has `before`
+/// rows in other groups before these.
 pub(super) fn check_int96(
     body: &Arc<Bytes>,
     group: &RowGroupMetaData,
     column: usize,
+    mut before: usize,
     logical: &LogicalType,
 ) -> Result<(), String> {
     let Some(chunk) = group.columns().get(column) else { return Ok(()) };
@@ -58,15 +60,30 @@ pub(super) fn check_int96(
         let (records, ..) = reader
             .read_records(INT96_BATCH, Some(&mut definition), Some(&mut repetition), &mut values)
             .map_err(told)?;
-        if values.iter().any(|value| !fits(value, in_nanoseconds)) {
-            return Err(format!("column {}: a timestamp is out of range for {logical}", chunk.column_path().string()));
+        if let Some(value) = values.iter().position(|value| !fits(value, in_nanoseconds)) {
+            let before = before + records_before(value, &definition, &repetition);
+            let failure = Failure::new(format!("a timestamp is out of range for {logical}"));
+            return Err(failure.of_row(before, &chunk.column_path().string()));
         }
+        before += records;
         if records == 0 {
             return Ok(());
         }
         definition.clear();
         repetition.clear();
         values.clear();
+    }
+}
+
+/// How many records stand before that of a value. Levels that a column does not have are not there.
+fn records_before(value: usize, definition: &[i16], repetition: &[i16]) -> usize {
+    // That of the value, as no level is above that of a value which is there.
+    let most = definition.iter().copied().max();
+    let mut defined = definition.iter().enumerate().filter(|(_, level)| Some(**level) == most);
+    let at = defined.nth(value).map_or(value, |(at, _)| at);
+    match repetition.get(..=at) {
+        Some(levels) => levels.iter().filter(|level| **level == 0).count().saturating_sub(1),
+        None => at,
     }
 }
 
@@ -181,5 +198,16 @@ mod tests {
         assert!(!fits(&at(first - 1), true) && !fits(&at(last + 1), true));
         assert!(fits(&at(first - 1), false) && fits(&at(last * 1000), false));
         assert!(!fits(&at((last + 1) * 1000), false));
+    }
+
+    #[test]
+    fn a_value_is_of_the_record_that_its_levels_say() {
+        assert_eq!(records_before(2, &[], &[]), 2);
+        // Null, 0, null, 1.
+        assert_eq!([0, 1].map(|value| records_before(value, &[0, 1, 0, 1], &[])), [1, 3]);
+        // [0, 1], [], null, [null, 2], [3].
+        let (definition, repetition) = ([3, 3, 1, 0, 2, 3, 3], [0, 1, 0, 0, 0, 1, 0]);
+        let found = [0, 1, 2, 3].map(|value| records_before(value, &definition, &repetition));
+        assert_eq!(found, [0, 0, 3, 4]);
     }
 }

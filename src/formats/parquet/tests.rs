@@ -14,10 +14,6 @@ fn columns() -> Vec<&'static str> {
     COLUMNS.into_iter().chain(["ts6 TIMESTAMP(6)", "z TIMESTAMP_LTZ(6)"]).collect()
 }
 
-fn decoder(schema: &crate::model::Schema) -> Decoder {
-    Decoder::new(schema, &Options::default()).unwrap()
-}
-
 #[test]
 fn what_is_written_is_read_back_with_every_codec_in_several_row_groups() {
     let schema = schema(&columns());
@@ -92,9 +88,9 @@ fn columns_go_by_name_and_those_that_are_missing_are_null_or_refused() {
         refused(&["Text STRING NOT NULL"]),
         "column Text: the file lacks it, and the schema says NOT NULL; did you mean `text`, which it has?"
     );
-    assert_eq!(refused(&["a INT NOT NULL"]), "column a: null where the schema says NOT NULL");
-    assert_eq!(refused(&["text INT"]), "column text: the file has Utf8View here, which is no INT");
-    assert_eq!(refused(&["r ROW<x STRING>"]), "column r.x: the file has Int32 here, which is no STRING");
+    assert_eq!(refused(&["a INT NOT NULL"]), "row 1: column a: null where the schema says NOT NULL");
+    assert_eq!(refused(&["text INT"]), "column text: the file has STRING here, which is no INT");
+    assert_eq!(refused(&["r ROW<x STRING>"]), "column r.x: the file has INT here, which is no STRING");
 }
 
 #[test]
@@ -192,6 +188,10 @@ fn what_is_no_file_is_told_as_what_it_is() {
     assert_eq!(told(b""), "the body is no parquet file: it does not begin with PAR1");
     assert!(told(b"PAR1").contains("cut off"));
     assert!(told(b"PAR1\xff\xff\xff\x7fPAR1").contains("cut off"));
+    assert!(told(b"PAR1\x04\0\0\0PAR1").contains("cut off"), "a footer that is the file's beginning");
+    let mut last = file("parquet", &schema, &options("parquet", &[]), &[rows_of_all_types(&self::schema(&["a INT"]))]);
+    *last.last_mut().unwrap() = b'2';
+    assert!(told(&last).contains("cut off"));
     assert!(told(b"PAR1xxxxxxxxPARE").contains("encrypted"));
 }
 
@@ -219,14 +219,16 @@ fn what_is_finer_than_the_files_unit_is_cut_off_towards_the_past() {
 
 #[test]
 fn a_decimal_is_no_timestamp_whatever_its_scale() {
-    let written = schema(&["d DECIMAL(38, 9)", "l ARRAY<DECIMAL(38, 9)>"]);
+    let written = schema(&["d DECIMAL(38, 9)", "l ARRAY<DECIMAL(38, 9)>", "r ROW<d DECIMAL(38, 9)>"]);
     let mut json = formats::decoder("json", &written, &options("json", &[])).unwrap();
     let mut builder = crate::model::RowsBuilder::new(&written);
     json.decode(br#"{"d":1,"l":[1]}"#, &mut builder).unwrap();
     let body = file("parquet", &written, &Options::default(), &[builder.finish().unwrap()]);
     let told = |column| decode("parquet", &schema(&[column]), &Options::default(), &body).unwrap_err();
-    assert_eq!(told("d TIMESTAMP(3)"), "column d: the file has Decimal128(38, 9) here, which is no TIMESTAMP(3)");
-    assert!(told("l ARRAY<TIMESTAMP_LTZ(3)>").ends_with("Decimal128(38, 9) here, which is no TIMESTAMP_LTZ(3)"));
+    assert_eq!(told("d TIMESTAMP(3)"), "column d: the file has DECIMAL(38, 9) here, which is no TIMESTAMP(3)");
+    let inner = "the file has DECIMAL(38, 9) here, which is no TIMESTAMP_LTZ(3)";
+    assert_eq!(told("l ARRAY<TIMESTAMP_LTZ(3)>"), format!("column l: {inner}"));
+    assert_eq!(told("r ROW<d TIMESTAMP_LTZ(3)>"), format!("column r.d: {inner}"));
 }
 
 #[test]
@@ -315,9 +317,36 @@ fn timestamps_of_int96_that_the_column_does_not_hold_are_refused() {
     assert_eq!(read(2_640_588, "t TIMESTAMP(6)").unwrap(), r#"[["2517-08-01 00:00:00.000001"]]"#);
     let refused = |day, ty: &str| {
         let told = read(day, &format!("t {ty}")).unwrap_err();
-        assert_eq!(told, format!("column t: a timestamp is out of range for {ty}"));
+        assert_eq!(told, format!("row 1: column t: a timestamp is out of range for {ty}"));
     };
     refused(2_640_588, "TIMESTAMP(9)");
     refused(i32::MAX as u32, "TIMESTAMP(6)");
     refused(i32::MIN as u32, "TIMESTAMP_LTZ(9)");
+}
+
+#[test]
+fn a_value_that_is_refused_is_told_with_its_row_of_the_body() {
+    let written = schema(&["i INT", "l ARRAY<INT>", "r ROW<x INT>"]);
+    let mut json = formats::decoder("json", &written, &options("json", &[])).unwrap();
+    let mut rows = crate::model::RowsBuilder::new(&written);
+    // More than are read at once, in row groups of any size.
+    for row in 1..=3000 {
+        let body = match row {
+            2222 => r#"{"i":300,"l":[1],"r":{"x":1}}"#,
+            2500 => r#"{"i":1,"l":[1,2,300],"r":{"x":1}}"#,
+            2800 => r#"{"i":1,"l":[1],"r":{"x":null}}"#,
+            _ => r#"{"i":1,"l":[1],"r":{"x":1}}"#,
+        };
+        json.decode(body.as_bytes(), &mut rows).unwrap();
+    }
+    let options = options("parquet", &[("parquet.block.size", "8kb")]);
+    let rows = rows.finish().unwrap();
+    let body = file("parquet", &written, &options, &[rows.slice(0, 1100), rows.slice(1100, 1900)]);
+    let told = |column| decode("parquet", &schema(&[column]), &options, &body).unwrap_err();
+    assert_eq!(told("i TINYINT"), "row 2222: column i: 300 is out of range for TINYINT");
+    assert_eq!(told("l ARRAY<TINYINT>"), "row 2500: column l[2]: 300 is out of range for TINYINT");
+    assert_eq!(told("r ROW<x INT NOT NULL>"), "row 2800: column r.x: null where the schema says NOT NULL");
+    // No row is to blame.
+    assert_eq!(told("i STRING"), "column i: the file has INT here, which is no STRING");
+    assert_eq!(told("l ARRAY<STRING>"), "column l[0]: the file has INT here, which is no STRING");
 }

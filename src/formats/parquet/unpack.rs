@@ -91,4 +91,18 @@ mod tests {
         let large = check(Compression::BROTLI(BrotliLevel::default()), &[0x11, 0x1e, 0, 0], 4);
         assert!(large.unwrap_err().contains("window"));
     }
+
+    #[test]
+    fn what_is_not_compressed_at_all_is_refused_unless_nothing_is_claimed_for_it() {
+        for codec in [Compression::GZIP(GzipLevel::default()), Compression::BROTLI(BrotliLevel::default())] {
+            assert!(check(codec, b"\xff\xff", 9).unwrap_err().contains("cannot be decompressed"), "{codec}");
+            assert_eq!(check(codec, &[], 0), Ok(()), "{codec}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_end_is_counted_to_one_more_than_was_claimed() {
+        let (counted, ended) = count(io::repeat(0), 10_000);
+        assert_eq!((counted, ended.is_ok()), (10_001, true));
+    }
 }
