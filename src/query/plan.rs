@@ -28,13 +28,15 @@ const MOST_TRIES: usize = 100;
 /// Bytes of the stack of a planner; only what is used of it is taken.
 const STACK: usize = 64 * 1024 * 1024;
 
+type Expressions = Vec<Arc<dyn PhysicalExpr>>;
+
 /// A query as expressions.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     schema: Schema,
     arrow: SchemaRef,
     condition: Option<Condition>,
-    columns: Vec<Arc<dyn PhysicalExpr>>,
+    columns: Expressions,
     /// Whether it answers what it is given.
     identity: bool,
 }
@@ -348,11 +350,8 @@ fn unique(name: &str, taken: &BTreeSet<String>) -> String {
 }
 
 /// The columns of the source that these look at, and the same expressions over those only.
-fn narrowed(
-    columns: Vec<Arc<dyn PhysicalExpr>>,
-    source: &Schema,
-) -> Result<(Vec<usize>, Vec<Arc<dyn PhysicalExpr>>), String> {
-    let used = columns.iter().flat_map(|expr| collect_columns(expr)).map(|column| column.index());
+fn narrowed(columns: Expressions, source: &Schema) -> Result<(Vec<usize>, Expressions), String> {
+    let used = columns.iter().flat_map(collect_columns).map(|column| column.index());
     let kept: Vec<usize> = used.collect::<BTreeSet<_>>().into_iter().collect();
     let schema = source.to_arrow().project(&kept).map_err(|error| error.to_string())?;
     let moved = columns.into_iter().map(|expr| reassign_expr_columns(expr, &schema)).collect::<Result<_, _>>();
