@@ -64,7 +64,10 @@ impl Decoder {
                 at = self.dialect.skip_comments(body.as_bytes(), next);
                 continue;
             }
-            let (next, kept) = self.next_row(body, at, rows)?;
+            let (next, kept) = self.next_row(body, at, rows).map_err(|reason| match self.many {
+                true => format!("row {}: {reason}", decoded.rows + dropped + 1),
+                false => reason,
+            })?;
             at = self.dialect.skip_comments(body.as_bytes(), next);
             match kept {
                 Some(nulled) => {

@@ -27,6 +27,15 @@ fn rows(columns: &[&str], given: &[(&str, &str)], body: &str) -> Value {
 }
 
 #[test]
+fn a_row_that_is_refused_is_told_by_its_number_where_a_body_has_several() {
+    let body = "1,\"x\ny\",2\n\n2,z,3\nz,z,4";
+    let of_several = read(&COLUMNS, &[LINES], body).unwrap_err();
+    assert!(of_several.starts_with("row 3: column a: "), "{of_several}");
+    let of_one = read(&COLUMNS, &[], "z,z,4").unwrap_err();
+    assert!(of_one.starts_with("column a: "), "{of_one}");
+}
+
+#[test]
 fn a_line_delimiter_splits_a_body_into_rows_outside_quotes() {
     let expected = json!([[1, "x\ny", "2.0"], [2, "z", "3.0"]]);
     for (body, given) in [
