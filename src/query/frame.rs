@@ -179,8 +179,10 @@ fn unreadable(places: &Places<'_>, error: ParserError) -> QueryError {
     let misspelt = misspelt(places, at.start);
     let error = match what.strip_prefix("Expected: ").and_then(|rest| rest.rsplit_once(", found: ")) {
         Some((expected, found)) => {
+            let unit = (expected == "date/time field").then(|| UNITS.join(", "));
+            let near = unit.is_some().then(|| nearest(found, UNITS)).flatten();
             let found = if found == "EOF" { "the query ends here".into() } else { format!("unexpected {found}") };
-            QueryError::new(at, found).expected(expected)
+            QueryError::new(at, found).expected(unit.as_deref().unwrap_or(expected)).nearest(near)
         }
         None if what.starts_with("Expected an expression, found: ") => {
             let found = what.rsplit_once(": ").map_or("", |(_, found)| found);
@@ -189,7 +191,10 @@ fn unreadable(places: &Places<'_>, error: ParserError) -> QueryError {
             QueryError::new(at, format!("unexpected {found}")).expected("an expression")
         }
         // What follows names the parser's own types.
-        None if what.starts_with("No infix parser") => QueryError::new(at, "a query has no such operator"),
+        None if what.starts_with("No infix parser") => {
+            let what = format!("there is no operator {} in Flink SQL", places.text(&at));
+            QueryError::new(at, what)
+        }
         None => QueryError::new(at, what),
     };
     match misspelt {
@@ -197,6 +202,10 @@ fn unreadable(places: &Places<'_>, error: ParserError) -> QueryError {
         None => error,
     }
 }
+
+/// What EXTRACT, FLOOR and CEIL take of a time.
+const UNITS: [&str; 12] =
+    ["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DOY", "DOW", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"];
 
 /// Words of a query that hold it together.
 const WORDS: [&str; 15] = [

@@ -112,7 +112,8 @@ impl<'a> Places<'a> {
         let text = self.text.get(at.clone())?;
         let error = ColumnType::parse(text).err()?;
         let start = at.start + error.offset;
-        let what = format!("{} is no type", text.trim());
+        let what =
+            if text.trim().is_empty() { "a type is missing".to_owned() } else { format!("{} is no type", text.trim()) };
         let told = QueryError::new(start..start + error.length, what).expected(error.expected);
         Some(told.nearest(error.nearest.as_deref()))
     }
@@ -188,7 +189,6 @@ impl<'a> Places<'a> {
     }
 
     /// What stands there.
-    #[cfg(test)]
     pub(super) fn text(&self, range: &Range<usize>) -> &'a str {
         self.text.get(range.clone()).unwrap_or_default()
     }

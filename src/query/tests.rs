@@ -118,6 +118,10 @@ fn errors_name_what_is_wrong_and_the_nearest_name() {
         ("SELECT ROW(id) FROM source", "ROW", "Flink's function ROW is not supported", None),
         ("SELECT ABS() FROM source", "ABS", "ABS is given 0 arguments", None),
         ("SELECT id, FROM source", "FROM", "unexpected FROM", None),
+        ("SELECT CAST(name, INT) FROM source", "CAST(name", "CAST says a type behind AS", None),
+        ("SELECT CAST(name AS) FROM source", "", "a type is missing", None),
+        ("SELECT EXTRACT(YEER FROM name) FROM source", "YEER", "unexpected YEER", Some("YEAR")),
+        ("SELECT id DIV 2 AS x FROM source", "DIV", "no operator DIV", None),
     ] {
         let errors = errors(text);
         let error = &errors[0];

@@ -25,6 +25,11 @@ impl Lower<'_> {
             [one] => one.as_ident().map(|ident| ident.value.to_uppercase()).unwrap_or_default(),
             _ => return self.refuse(expression, format!("there is no function {}", function.name)),
         };
+        if name == "CAST" || name == "TRY_CAST" {
+            return Err(
+                QueryError::new(at, format!("{name} says a type behind AS")).expected(format!("{name}(... AS type)"))
+            );
+        }
         if function.over.is_some() {
             return Err(QueryError::new(at, format!("{name} OVER is not supported")).help(NO_WINDOWS));
         }
