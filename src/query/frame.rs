@@ -12,7 +12,7 @@ use sqlparser::{
     tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, TokenizerError, Whitespace},
 };
 
-use super::{QueryError, dialect::FlinkDialect, place::Places};
+use super::{QueryError, dialect::FlinkDialect, lower::time::PARTS, place::Places};
 use crate::model::nearest;
 
 /// The name of the one table of a query.
@@ -179,8 +179,8 @@ fn unreadable(places: &Places<'_>, error: ParserError) -> QueryError {
     let misspelt = misspelt(places, at.start);
     let error = match what.strip_prefix("Expected: ").and_then(|rest| rest.rsplit_once(", found: ")) {
         Some((expected, found)) => {
-            let unit = (expected == "date/time field").then(|| UNITS.join(", "));
-            let near = unit.is_some().then(|| nearest(found, UNITS)).flatten();
+            let unit = (expected == "date/time field").then(|| PARTS.join(", "));
+            let near = unit.is_some().then(|| nearest(found, PARTS)).flatten();
             let found = if found == "EOF" { "the query ends here".into() } else { format!("unexpected {found}") };
             QueryError::new(at, found).expected(unit.as_deref().unwrap_or(expected)).nearest(near)
         }
@@ -202,10 +202,6 @@ fn unreadable(places: &Places<'_>, error: ParserError) -> QueryError {
         None => error,
     }
 }
-
-/// What EXTRACT, FLOOR and CEIL take of a time.
-const UNITS: [&str; 12] =
-    ["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DOY", "DOW", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"];
 
 /// Words of a query that hold it together.
 const WORDS: [&str; 15] = [

@@ -234,7 +234,7 @@ pub(in crate::query) fn difference(unit: Unit, from: Term, to: Term, at: Range<u
 }
 
 /// The names of parts of a time.
-const PARTS: [&str; 17] = [
+pub(in crate::query) const PARTS: [&str; 17] = [
     "YEAR",
     "QUARTER",
     "MONTH",
