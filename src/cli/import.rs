@@ -138,10 +138,15 @@ mod with_sql {
     fn unreadable(what: &str, before: &str, bytes: &[u8]) -> Refused {
         let (line, start) = (before.matches('\n').count() + 1, before.rfind('\n').map_or(0, |at| at + 1));
         let column = before.get(start..).unwrap_or_default().chars().count() + 1;
-        let zeros = bytes.iter().filter(|byte| **byte == 0).count();
+        let zeros = |first: usize| bytes.iter().skip(first).step_by(2).filter(|byte| **byte == 0).count();
+        let (most, least) = (zeros(0).max(zeros(1)), zeros(0).min(zeros(1)));
         let marked = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
         // Every other byte is zero where most letters are ASCII.
-        let why = if marked || zeros * 4 > bytes.len() { "; it looks like UTF-16: save it as UTF-8" } else { "" };
+        let why = if marked || (most * 4 > bytes.len() && least * 8 < most) {
+            "; it looks like UTF-16: save it as UTF-8"
+        } else {
+            ""
+        };
         Refused(Exit::Definition, format!("the script has {what} in line {line}, column {column}{why}"))
     }
 

@@ -410,11 +410,6 @@ impl<'a> Importing<'a> {
             return;
         }
         diagnostic.span = Some(found.place);
-        for (key, _) in OF_DEFINITIONS {
-            diagnostic.nearest = diagnostic.nearest.filter(|near| near != key);
-            let listed = format!("`{key}`, ");
-            diagnostic.expected = diagnostic.expected.map(|expected| expected.replace(&listed, ""));
-        }
         let written = self.script.text(found.place.range());
         if written.starts_with("'<") && written.ends_with(">'") {
             diagnostic.help.get_or_insert_with(|| "it stands for a value of yours: put that in".to_owned());
@@ -437,9 +432,20 @@ fn of_insert(help: String, drafts: &[Draft<'_>]) -> String {
 
 /// Reports what may be found again for another INSERT.
 pub(super) fn push_once(report: &mut Report, diagnostic: Diagnostic) {
+    let diagnostic = of_tables(diagnostic);
     if !report.diagnostics().contains(&&diagnostic) {
         report.push(diagnostic);
     }
+}
+
+/// Without advising a key that only a definition has.
+fn of_tables(mut diagnostic: Diagnostic) -> Diagnostic {
+    for (key, _) in OF_DEFINITIONS {
+        diagnostic.nearest = diagnostic.nearest.filter(|near| near != key);
+        let listed = format!("`{key}`, ");
+        diagnostic.expected = diagnostic.expected.map(|expected| expected.replace(&listed, ""));
+    }
+    diagnostic
 }
 
 /// A null for a column that is given no value.
