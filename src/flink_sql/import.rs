@@ -390,10 +390,9 @@ impl<'a> Importing<'a> {
     fn check_rest(&mut self, drafts: &[Draft<'_>], environment: &Environment) {
         let statements = self.statements;
         let whole: HashSet<usize> = drafts.iter().flat_map(|draft| draft.tables.map(|of| of.place.start)).collect();
-        let roles = statements.roles();
         let rest = statements.tables.iter().enumerate().filter(|(_, table)| !whole.contains(&table.place.start));
         for (index, table) in rest.take(MOST_ALONE) {
-            match roles.get(&index).copied().flatten().filter(|_| !table.broken) {
+            match statements.roles.get(&index).copied().flatten().filter(|_| !table.broken) {
                 Some(role) => {
                     for (diagnostic, found) in check_whole(table, role, environment) {
                         self.tell(diagnostic, found);

@@ -19,8 +19,18 @@ const DOUBLE: [char; 2] = ['\u{201c}', '\u{201d}'];
 /// rest, and has been reported.
 pub(super) fn repair(script: &str, places: &Places<'_>, report: &mut Report) -> Option<String> {
     let clean = String::with_capacity(script.len());
-    let mut repair =
-        Repair { script, places, report, clean, at: 0, quotes: None, dash: None, part: Part::Other, hides: false };
+    let mut repair = Repair {
+        script,
+        places,
+        report,
+        clean,
+        at: 0,
+        ended: 0,
+        quotes: None,
+        dash: None,
+        part: Part::Other,
+        hides: false,
+    };
     while let Some(c) = repair.rest().chars().next() {
         repair.piece(c);
     }
@@ -47,6 +57,8 @@ struct Repair<'a, 'b> {
     clean: String,
     /// How far the script has been read, in bytes.
     at: usize,
+    /// Where in what is clean the last thing ends that is no blank.
+    ended: usize,
     /// The first typographic quote.
     quotes: Option<Range<usize>>,
     /// The first dash that begins a comment.
@@ -63,8 +75,12 @@ impl<'a> Repair<'a, '_> {
 
     /// Takes so many bytes as they are.
     fn keep(&mut self, length: usize) {
-        self.clean.push_str(self.rest().get(..length).unwrap_or_default());
+        let kept = self.rest().get(..length).unwrap_or_default();
+        self.clean.push_str(kept);
         self.at += length;
+        if !kept.trim_end().is_empty() {
+            self.ended = self.clean.len();
+        }
     }
 
     /// Takes so many bytes, and leaves blanks for them. Line breaks stay.
@@ -149,7 +165,9 @@ impl<'a> Repair<'a, '_> {
         }
         self.clean.push_str("  '");
         self.clean.push_str(text);
-        self.clean.push_str("'  ");
+        self.clean.push('\'');
+        self.ended = self.clean.len();
+        self.clean.push_str("  ");
         self.at += 2 * quote.len_utf8() + end;
     }
 
@@ -170,7 +188,7 @@ impl<'a> Repair<'a, '_> {
         let place = self.places.span(at.clone());
         let before = self.clean.rsplit('\n').next().unwrap_or_default().trim_end();
         let minus = match self.part {
-            Part::Select => may_be_minus(self.clean.trim_end(), comment),
+            Part::Select => may_be_minus(self.clean.get(..self.ended).unwrap_or_default(), comment),
             Part::Insert | Part::Other => subtracts(before, comment),
         };
         if swallows(comment, before.trim().is_empty()) {
@@ -329,7 +347,7 @@ mod tests {
             ("\u{2014} 5 of them; all\nc", "                  \nc"),
             ("a; \u{2014} 5 of them; all\nc", "a;                   \nc"),
             ("INSERT SELECT a, \u{2014} id\nb", "INSERT SELECT a,       \nb"),
-            ("INSERT SELECT a \u{2014} what this means (all)\n, b", "INSERT SELECT a                            \n, b"),
+            ("INSERT SELECT a \u{2014} what this means (all)\n, b", "INSERT SELECT a                          \n, b"),
             ("INSERT SELECT \u{2014} id\na; b \u{2014} c\n", "INSERT SELECT       \na; b      \n"),
         ] {
             let (clean, told) = repaired(script);
@@ -374,6 +392,8 @@ mod tests {
         let began = std::time::Instant::now();
         let script = format!("{}\u{2014} {}", "a 'b' / - ".repeat(80_000), "c ".repeat(80_000));
         assert!(repaired(&script).0.is_some());
+        let script = format!("INSERT INTO t SELECT a {}", "\u{2014} a b c d\n".repeat(60_000));
+        assert!(repaired(&script).0.is_some());
         // It was half a minute.
         assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
     }
@@ -398,11 +418,15 @@ mod tests {
             ),
             ("\u{2018}b'", "a.sql:1:1: error: a text that begins here is not closed"),
             ("\u{2018}b' = \u{2018}c\u{2019}", "a.sql:1:3: error: a text begins with a typographic quote and does not"),
-            ("x /*+ OPTIONS('a'='b') */", "a.sql:1:3: error: a hint (`/*+ ... */`) cannot be imported"),
+            ("`a\nb`", "a.sql:1:1: error: a backtick is missing: what begins here is no name"),
+            ("`a, 'b' = `", "a.sql:1:1: error: a backtick is missing: what begins here is no name"),
         ] {
             let (clean, told) = repaired(script);
             assert!(clean.is_none() && told.contains(expected), "{script:?}: {told}");
         }
+        let (clean, told) = repaired("x /*+ OPTIONS('a'='b') */ y");
+        assert_eq!(clean.as_deref(), Some("x                         y"), "what else is wrong is told too");
+        assert!(told.contains("a.sql:1:3: error: a hint (`/*+ ... */`) cannot be imported"), "{told}");
     }
 
     #[test]

@@ -105,10 +105,13 @@ const BEHIND: [(&[&str], &str); 22] = [
     (&["TABLESAMPLE"], "TABLESAMPLE"),
 ];
 
+/// Most tables of one SELECT that are looked for where it cannot be read.
+const MOST_TABLES: usize = 16;
+
 /// The tables that a SELECT reads, as far as that can be seen where it cannot be read.
 pub(super) fn tables_read(cursor: &Cursor<'_>) -> Vec<Path> {
     let (mut at, mut depth, mut paths) = (cursor.clone(), Depth::default(), Vec::new());
-    while let Some(piece) = at.take() {
+    while let Some(piece) = at.take().filter(|_| paths.len() < MOST_TABLES) {
         depth.pass_expression(&piece.token);
         if depth.is_zero() && (piece.is("FROM") || piece.is("JOIN")) {
             // DISTINCT FROM is an operator, whose operand is no table, and is found to be none.

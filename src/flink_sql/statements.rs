@@ -20,8 +20,9 @@ use crate::{
 pub(super) struct Statements {
     pub tables: Vec<Table>,
     pub inserts: Vec<Insert>,
-    /// What the INSERTs call the tables they use, also those that could not be read.
-    pub uses: Vec<Use>,
+    /// How the INSERTs use the tables, by their place in `tables`, also those INSERTs that could not be read; `None`: both
+    /// ways.
+    pub roles: HashMap<usize, Option<Role>>,
     /// Whether an INSERT was there, also one that could not be read.
     pub has_insert: bool,
 }
@@ -37,14 +38,6 @@ pub(super) struct Insert {
     /// The tables there were, by their place in [`Statements::tables`].
     visible: Vec<usize>,
     /// Where a USE before it stands, the last one.
-    in_use: Option<Span>,
-}
-
-/// A table that an INSERT uses.
-pub(super) struct Use {
-    pub path: Path,
-    pub role: Role,
-    visible: Vec<usize>,
     in_use: Option<Span>,
 }
 
@@ -224,7 +217,7 @@ impl Reading {
         }
         cursor.takes(&["TABLE"]);
         let target = cursor.path("the name of a table")?;
-        self.note_use(target.clone(), Role::Sink);
+        self.note_use(&target, Role::Sink);
         if cursor.is(&["PARTITION"]) {
             report.push(refusal("PARTITION").at(cursor.here()));
             cursor.next += 1;
@@ -237,7 +230,7 @@ impl Reading {
         {
             columns = Some(names(cursor)?);
         }
-        tables_read(cursor).into_iter().for_each(|path| self.note_use(path, Role::Source));
+        tables_read(cursor).iter().for_each(|path| self.note_use(path, Role::Source));
         let select = read_select(cursor, report);
         let (settings, visible) = (self.settings.clone(), self.visible.clone());
         let select = select.filter(|_| report.errors() == before);
@@ -247,8 +240,12 @@ impl Reading {
         Ok(())
     }
 
-    fn note_use(&mut self, path: Path, role: Role) {
-        self.read.uses.push(Use { path, role, visible: self.visible.clone(), in_use: self.in_use });
+    fn note_use(&mut self, path: &Path, role: Role) {
+        let found = find(&self.read.tables, &self.visible, self.in_use, path, Span::default());
+        if let Ok((index, _)) = found {
+            let known = self.read.roles.entry(index).or_insert(Some(role));
+            *known = known.filter(|known| *known == role);
+        }
     }
 
     fn set(&mut self, cursor: &mut Cursor<'_>, report: &mut Report) -> Read<()> {
@@ -339,18 +336,6 @@ impl Statements {
         find(&self.tables, &insert.visible, insert.in_use, path, place).map_err(|missing| match missing {
             Missing::None(error) | Missing::Several(error) => error,
         })
-    }
-
-    /// How each table is used, by its place in `tables`; `None`: it is not, or both read and written.
-    pub(super) fn roles(&self) -> HashMap<usize, Option<Role>> {
-        let mut roles = HashMap::new();
-        for used in &self.uses {
-            let found = find(&self.tables, &used.visible, used.in_use, &used.path, Span::default());
-            let Ok((index, _)) = found else { continue };
-            let role = roles.entry(index).or_insert(Some(used.role));
-            *role = role.filter(|role| *role == used.role);
-        }
-        roles
     }
 }
 
