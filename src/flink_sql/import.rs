@@ -78,7 +78,8 @@ fn show(script: &Script<'_>, statements: &Statements, report: &mut Report) {
         // Behind it a value may stand that is not in quotes.
         let end = match () {
             () if torn || (open && may_be_rest(pieces)) => 0,
-            () if ["CREATE", "LOAD", "ALTER"].into_iter().any(begins) => options.map_or(pieces.len(), |with| with + 1),
+            () if may_be_rest(pieces) => 1,
+            () if begins("CREATE") || begins("LOAD") => options.map_or(pieces.len(), |with| with + 1),
             () if begins("SET") || begins("RESET") => 1,
             () => pieces.len(),
         };

@@ -70,7 +70,7 @@ fn what_follows_an_equals_sign_and_is_no_text_is_never_shown() {
 
 /// A script whose secrets stand in a table and in a setting, on their own and within names and texts.
 const SCRIPT: &str = "SET 'fs.oss.accessKeySecret' = 'T0PS3CRET';
-SET fs.cos.secret = 'T0PS3CRET';
+SET fs.cos.secret = T0PS3CRET;
 CREATE TABLE `s` (`id` BIGINT, `t` STRING COMMENT 'x') WITH (
   'connector' = 'mns', 'endpoint' = 'http://h', 'region' = 'r', -- it's
   'accessKeyId'='i', 'accessKeySecret'='T0PS3CRET',
@@ -78,7 +78,8 @@ CREATE TABLE `s` (`id` BIGINT, `t` STRING COMMENT 'x') WITH (
 CREATE TABLE p (id BIGINT, t STRING) WITH ('connector' = 'mq', 'accessKey'='T0PS3CRET', 'topic' = 't');
 INSERT INTO p SELECT `id`, t FROM s WHERE t = 'a' AND id > 1;
 SET 'fs.oss.accessKeySecret' = 'T0PS3CRET';
-INSERT INTO p SELECT `id`, 'x' FROM s;
+CREATE CATALOG c WITH ('type'='jdbc', 'password'='T0PS3CRET');
+INSERT INTO p SELECT `id`, 'x' FROM s WHERE t = 'it''s';
 ";
 
 /// Imports a script, and holds that no part of the secret is told.
@@ -153,6 +154,8 @@ fn a_setting_that_is_not_in_quotes_hides_what_may_be_its_rest() {
         ("SET fs.oss.accessKeySecret ' = ' T0PS3CRET;\nSELECT x;", "error: this is no name of a setting"),
         ("SET fs.oss.accessKeySecret T0PS3CRET;", "error: this is no name of a setting"),
         ("SET 'fs.x=T0PS3CRET' = 'x';", "error: this is no name of a setting"),
+        ("SET 'a' = 'b';\nST fs.oss.accessKeySecret = T0PS3CRET;", "error: ST cannot be imported"),
+        ("SET 'a' = 'b';)SET fs.oss.accessKeySecret = T0PS3CRET;", "error: found `)`; expected a statement"),
         ("SET k = ;T0PS3CRET;", "error: this is the rest of a statement that is not whole"),
         ("SET k = ;T0PS3CRET;x;T0PS3CRET y", "error: this is the rest of a statement that is not whole"),
         ("SET fs.secret = abc;T0PS3CRET;", "error: this is the rest of a statement that is not whole"),
