@@ -274,9 +274,20 @@ impl Reading {
         if cursor.peek().is_some() {
             return Err(cursor.unexpected_value("the end of the statement"));
         }
+        if is_swapped(&key.value, &value.value) {
+            return Err(Box::new(Diagnostic::error("this is no name of a setting").at(key.span).expected(A_KEY)));
+        }
         self.settings.set(&key, value, whole, report);
         Ok(())
     }
+}
+
+/// Whether a secret and its key are the wrong way round.
+fn is_swapped(key: &str, value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    let of_secret =
+        || ["secret", "password", "token", "accesskey", "access-key"].iter().any(|word| lower.contains(word));
+    !key.contains('.') && value.contains('.') && is_key(value) && of_secret()
 }
 
 const A_KEY: &str = "a key such as `'execution.checkpointing.interval'`";

@@ -154,6 +154,7 @@ fn a_setting_that_is_not_in_quotes_hides_what_may_be_its_rest() {
         ("SET fs.oss.accessKeySecret ' = ' T0PS3CRET;\nSELECT x;", "error: this is no name of a setting"),
         ("SET fs.oss.accessKeySecret T0PS3CRET;", "error: this is no name of a setting"),
         ("SET 'fs.x=T0PS3CRET' = 'x';", "error: this is no name of a setting"),
+        ("SET 'T0PS3CRET' = 'fs.oss.accessKeySecret';", "error: this is no name of a setting"),
         ("SET 'a' = 'b';\nST fs.oss.accessKeySecret = T0PS3CRET;", "error: ST cannot be imported"),
         ("SET 'a' = 'b';)SET fs.oss.accessKeySecret = T0PS3CRET;", "error: found `)`; expected a statement"),
         ("SET k = ;T0PS3CRET;", "error: this is the rest of a statement that is not whole"),
