@@ -56,7 +56,8 @@ mod with_sql {
         ImportArgs,
     };
     use crate::{
-        definition::Style,
+        connectors::REGISTRY,
+        definition::{Environment, Style, discover, load_text},
         flink_sql::{Imported, import},
     };
 
@@ -114,10 +115,53 @@ mod with_sql {
         if bytes.len() as u64 > LARGEST {
             return Err(Refused(Exit::Definition, "the script is larger than 1 MiB".to_owned()));
         }
-        let text = String::from_utf8(bytes);
-        let text = text.map_err(|_| Refused(Exit::Definition, "the script is not UTF-8".to_owned()))?;
+        let text = match String::from_utf8(bytes) {
+            // As UTF-16 has them where the letters are ASCII.
+            Ok(text) if text.contains('\0') => {
+                let before = text.split('\0').next().unwrap_or_default();
+                return Err(unreadable("a zero byte", before, text.as_bytes()));
+            }
+            Ok(text) => text,
+            Err(error) => {
+                let valid = error.utf8_error().valid_up_to();
+                let bytes = error.as_bytes();
+                let before = String::from_utf8_lossy(bytes.get(..valid).unwrap_or_default());
+                return Err(unreadable("a byte that is not UTF-8", &before, bytes));
+            }
+        };
         // A byte order mark is no part of the first word.
         Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+    }
+
+    /// Says where a script cannot be read. `before`: what can be read of it.
+    fn unreadable(what: &str, before: &str, bytes: &[u8]) -> Refused {
+        let (line, start) = (before.matches('\n').count() + 1, before.rfind('\n').map_or(0, |at| at + 1));
+        let column = before.get(start..).unwrap_or_default().chars().count() + 1;
+        let zeros = |first: usize| bytes.iter().skip(first).step_by(2).filter(|byte| **byte == 0).count();
+        let (most, least) = (zeros(0).max(zeros(1)), zeros(0).min(zeros(1)));
+        let marked = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
+        // Every other byte is zero where most letters are ASCII.
+        let why = if marked || (most * 4 > bytes.len() && least * 8 < most) {
+            "; it looks like UTF-16: save it as UTF-8"
+        } else {
+            ""
+        };
+        Refused(Exit::Definition, format!("the script has {what} in line {line}, column {column}{why}"))
+    }
+
+    /// Refuses names that definitions in other files of the folder have.
+    fn check_names(out: &Path, files: &[PathBuf], pipelines: &[Imported]) -> Result<(), Refused> {
+        let environment = Environment::new(|_| None, None).with_placeholders();
+        let others = discover(&[out.to_owned()]).files.into_iter().filter(|other| !files.contains(other));
+        for other in others {
+            let Ok(text) = fs::read_to_string(&other) else { continue };
+            let name = load_text(&other, &text, &REGISTRY, &environment).name;
+            if let Some(pipeline) = pipelines.iter().find(|pipeline| Some(&pipeline.name) == name.as_ref()) {
+                let why = format!("{} has a pipeline `{}` already; nothing is written", other.display(), pipeline.name);
+                return Err(Refused(Exit::Refused, why));
+            }
+        }
+        Ok(())
     }
 
     /// Writes every definition, or none if one of the files is there. Each appears as a whole, or not at all.
@@ -132,6 +176,7 @@ mod with_sql {
             let why = format!("already there: {}; nothing is written without --force", there.join(", "));
             return Err(Refused(Exit::Refused, why));
         }
+        check_names(out, &files, pipelines)?;
         fs::create_dir_all(out).map_err(|error| system(out, &error))?;
         // First all of them beside their places, so that a full disk leaves nothing half-written.
         let beside = |(file, pipeline): (&PathBuf, &Imported)| {

@@ -1,13 +1,25 @@
-//! A table by itself: that its connector, its format and the names of its options exist is told also where the INSERT
-//! that uses it, or the rest of the table, cannot be read.
+//! A table by itself: what is wrong with it is told also where the INSERT that uses it cannot be read. Of one that is
+//! broken itself, or used nobody knows how, only that its connector, its format and the names of its options exist.
 
 use std::path::PathBuf;
 
-use super::{import::push_once, table::Table, write};
+use super::{import::push_once, table::Table, write, yaml::Found};
 use crate::{
     connectors::{REGISTRY, load_texts},
     definition::{Diagnostic, Environment, Report, Role, Span},
 };
+
+/// Tells all that is wrong with a table that is whole and used like this.
+pub(super) fn check_whole(table: &Table, role: Role, environment: &Environment) -> Vec<(Diagnostic, Found)> {
+    let (yaml, own) = write::alone(role, table);
+    let loaded = load_texts(&[(PathBuf::from("table.yaml"), yaml.text.clone())], environment);
+    let diagnostics = loaded.iter().flat_map(|loaded| loaded.read.report.diagnostics());
+    let placed = diagnostics.filter_map(|diagnostic| {
+        let at = diagnostic.span.map(|span| span.start).filter(|at| own.contains(at))?;
+        Some((diagnostic.clone(), yaml.origin(at)?))
+    });
+    placed.collect()
+}
 
 /// Tells which of the names in the WITH of a table nobody knows, however the table may be used. What its values, types
 /// and columns would be refused for is left to a whole definition.
@@ -25,7 +37,7 @@ pub(super) fn check_names(table: &Table, environment: &Environment, report: &mut
 }
 
 fn unknown_names(role: Role, table: &Table, environment: &Environment) -> Vec<Diagnostic> {
-    let yaml = write::alone(role, table);
+    let (yaml, _) = write::alone(role, table);
     let names: Vec<Span> = names(table).collect();
     let loaded = load_texts(&[(PathBuf::from("table.yaml"), yaml.text.clone())], environment);
     let diagnostics = loaded.iter().flat_map(|loaded| loaded.read.report.diagnostics());

@@ -6,20 +6,20 @@ use std::{
     path::{Path as FilePath, PathBuf},
 };
 
-use sqlparser::tokenizer::Token;
-
 use super::{
-    alone::check_names,
-    script::{Piece, Script, is_mark, is_text, is_whole},
+    alone::{check_names, check_whole},
+    script::Script,
     select::{Item, ItemKind, QueryText},
+    shown::show,
     statements::{Insert, Statements, read_statements},
-    table::Table,
+    table::{OF_DEFINITIONS, Table},
     write::{Draft, Parts, write},
+    yaml::Found,
 };
 use crate::{
-    connectors::{REGISTRY, load_texts},
-    definition::{Diagnostic, Environment, LARGEST_FILE, Located, Report, Role, Span},
-    model::{Column, LogicalType, PipelineName, inserts, nearest},
+    connectors::load_texts,
+    definition::{Diagnostic, Environment, LARGEST_FILE, Located, Report, Role},
+    model::{Column, LogicalType, PipelineName, Schema, inserts, nearest},
     query::Query,
 };
 
@@ -59,51 +59,6 @@ pub fn import(file: &FilePath, text: &str) -> Import {
     let pipelines =
         drafts.into_iter().filter(|_| valid).map(|draft| Imported { name: draft.name, text: draft.yaml.text });
     Import { pipelines: pipelines.collect(), report }
-}
-
-/// Says what of the script may be shown: all but texts that may be secrets.
-fn show(script: &Script<'_>, statements: &Statements, report: &mut Report) {
-    // A line and column are not asked for.
-    let bytes = |at: &Range<usize>| Span { start: at.start, end: at.end, ..Span::default() };
-    let ends = script.pieces.iter().filter(|piece| piece.token == Token::SemiColon);
-    ends.for_each(|piece| report.show(bytes(&piece.at)));
-    let mut torn = false;
-    for pieces in script.statements().into_iter().filter_map(|range| script.pieces.get(range)) {
-        let begins = |word| pieces.first().is_some_and(|piece: &Piece| piece.is(word));
-        let options = pieces.windows(2).position(|pair| match pair {
-            [with, next] => next.token == Token::Eq || (with.is("WITH") && !next.is("LOCAL") && !next.is("TIME")),
-            _ => false,
-        });
-        // Behind it a value may stand that is not in quotes.
-        let end = match () {
-            () if torn => 0,
-            () if begins("CREATE") => options.map_or(pieces.len(), |with| with + 1),
-            () if begins("SET") || begins("RESET") => 1,
-            () => pieces.len(),
-        };
-        let (all, marks) = pieces.split_at_checked(end).unwrap_or((pieces, &[]));
-        let (all, marks) =
-            (all.iter().filter(|piece| !is_text(&piece.token)), marks.iter().filter(|piece| is_mark(&piece.token)));
-        all.chain(marks).for_each(|piece| report.show(bytes(&piece.at)));
-        torn = !is_whole(pieces);
-    }
-    for insert in &statements.inserts {
-        let pieces = script.pieces.get(insert.select.pieces.clone()).unwrap_or_default();
-        pieces.iter().for_each(|piece| report.show(bytes(&piece.at)));
-    }
-    let open = ["connector", "format"];
-    for table in &statements.tables {
-        let connector = table.option("connector").and_then(|option| REGISTRY.connector(&option.value.value));
-        let tables = || connector.into_iter().flat_map(|found| [found.source.as_ref(), found.sink.as_ref()]).flatten();
-        for option in &table.options {
-            let key = option.key.value.as_str();
-            let specs = tables().filter_map(|tables| tables.options.find(key)).collect::<Vec<_>>();
-            let harmless = !specs.is_empty() && specs.iter().all(|spec| !spec.secret);
-            if harmless || open.contains(&key) {
-                report.show(option.value.span);
-            }
-        }
-    }
 }
 
 /// The names that are taken.
@@ -205,7 +160,15 @@ impl<'a> Importing<'a> {
                 }
                 setting.value.clone()
             }
-            None => format!("{}-to-{}", source.path.last(), sink.path.last()),
+            None => {
+                let wanted = format!("{}-to-{}", source.path.last(), sink.path.last());
+                if !wanted.is_ascii() {
+                    let text = format!("the pipeline is called `{}`", PipelineName::resembling(&wanted));
+                    let help = "its name can only have letters, digits, `.`, `_` and `-` of ASCII; SET 'pipeline.name' gives another";
+                    self.report.push(Diagnostic::warning(text).at(insert.place).help(help));
+                }
+                wanted
+            }
         };
         names.free(&PipelineName::resembling(&wanted))
     }
@@ -273,7 +236,17 @@ impl<'a> Importing<'a> {
             let text = format!("`{}` of `{}` is {}, and this is {}", to.name, sink.path.last(), to.ty, from.ty);
             let error =
                 Diagnostic::error(text).at(place).expected(format!("what can be inserted into {}", to.ty.logical));
-            self.report.push(error.help(format!("CAST({} AS {})", shown(&from.name), to.ty.logical)));
+            let item = match items {
+                Some(_) => selected.iter().find(|item| items_at(items, number) == Some(&item.at)),
+                None => selected.get(number).or(selected.first()),
+            };
+            let column = match item.map(|item| &item.kind) {
+                Some(ItemKind::Column(name)) => Some(name.as_str()),
+                Some(ItemKind::Everything) => Some(from.name.as_str()),
+                Some(ItemKind::Other) | None => None,
+            };
+            let cast = column.and_then(|column| cast(column, from, to));
+            self.report.push(Diagnostic { help: cast, ..error });
         }
     }
 
@@ -362,31 +335,74 @@ impl<'a> Importing<'a> {
             let known: Vec<Diagnostic> = loaded.read.report.diagnostics().into_iter().cloned().collect();
             for mut diagnostic in known {
                 let found = diagnostic.span.and_then(|span| draft.yaml.origin(span.start));
-                if found.as_ref().is_some_and(|found| found.unknown) {
-                    continue;
-                }
-                let place = found.map_or(draft.insert.place, |found| found.place);
-                diagnostic.span = Some(place);
-                let written = self.script.text(place.range());
-                if written.starts_with("'<") && written.ends_with(">'") {
-                    diagnostic.help.get_or_insert_with(|| "it stands for a value of yours: put that in".to_owned());
-                }
-                push_once(&mut self.report, diagnostic);
+                diagnostic.help = diagnostic.help.map(|help| of_insert(help, drafts));
+                self.tell(diagnostic, found.unwrap_or(Found { place: draft.insert.place, unknown: false }));
             }
         }
-        let whole = |table: &Table| drafts.iter().any(|draft| draft.tables.iter().any(|of| of.place == table.place));
         if self.report.has_errors() {
-            let rest = self.statements.tables.iter().filter(|table| !whole(table));
-            rest.for_each(|table| check_names(table, &environment, &mut self.report));
+            self.check_rest(drafts, &environment);
         }
     }
+
+    /// Checks the tables that are part of no definition.
+    fn check_rest(&mut self, drafts: &[Draft<'_>], environment: &Environment) {
+        let statements = self.statements;
+        let whole: HashSet<usize> = drafts.iter().flat_map(|draft| draft.tables.map(|of| of.place.start)).collect();
+        let rest = statements.tables.iter().enumerate().filter(|(_, table)| !whole.contains(&table.place.start));
+        for (index, table) in rest.take(MOST_ALONE) {
+            match statements.roles.get(&index).copied().flatten().filter(|_| !table.broken) {
+                Some(role) => {
+                    for (diagnostic, found) in check_whole(table, role, environment) {
+                        self.tell(diagnostic, found);
+                    }
+                }
+                None => check_names(table, environment, &mut self.report),
+            }
+        }
+    }
+
+    /// Tells in the script what was said of a definition.
+    fn tell(&mut self, mut diagnostic: Diagnostic, found: Found) {
+        if found.unknown {
+            return;
+        }
+        diagnostic.span = Some(found.place);
+        let written = self.script.text(found.place.range());
+        if written.starts_with("'<") && written.ends_with(">'") {
+            diagnostic.help.get_or_insert_with(|| "it stands for a value of yours: put that in".to_owned());
+        }
+        push_once(&mut self.report, diagnostic);
+    }
+}
+
+/// Most tables that are part of no definition that are looked at; beyond it reading on helps nobody.
+const MOST_ALONE: usize = 100;
+
+/// A help that names the file another pipeline is declared in, of which there is none yet.
+fn of_insert(help: String, drafts: &[Draft<'_>]) -> String {
+    let named = help.strip_prefix("it is declared in ").and_then(|rest| rest.split_once(".yaml; "));
+    let found = named.and_then(|(name, why)| Some((drafts.iter().find(|draft| draft.name.as_str() == name)?, why)));
+    found
+        .map(|(draft, why)| format!("it is that of the INSERT in line {}; {why}", draft.insert.place.line))
+        .unwrap_or(help)
 }
 
 /// Reports what may be found again for another INSERT.
 pub(super) fn push_once(report: &mut Report, diagnostic: Diagnostic) {
+    let diagnostic = of_tables(diagnostic);
     if !report.diagnostics().contains(&&diagnostic) {
         report.push(diagnostic);
     }
+}
+
+/// Without advising a key that only a definition has.
+fn of_tables(mut diagnostic: Diagnostic) -> Diagnostic {
+    for (key, _) in OF_DEFINITIONS {
+        diagnostic.nearest = diagnostic.nearest.filter(|near| near != key);
+        let listed = format!("`{key}`, ");
+        diagnostic.expected = diagnostic.expected.map(|expected| expected.replace(&listed, ""));
+    }
+    diagnostic
 }
 
 /// A null for a column that is given no value.
@@ -394,9 +410,17 @@ fn null(column: &Column) -> String {
     format!("CAST(NULL AS {})", column.ty.logical)
 }
 
-/// A column in an advice: by its name, if it has one.
-fn shown(name: &str) -> String {
-    if name.starts_with("EXPR$") { "...".to_owned() } else { format!("`{name}`") }
+/// Where the part of the select list stands that is taken at this place.
+fn items_at(items: Option<&[Result<Range<usize>, String>]>, number: usize) -> Option<&Range<usize>> {
+    items?.get(number)?.as_ref().ok()
+}
+
+/// A column converted so that it can be inserted, if there is such a conversion.
+fn cast(name: &str, from: &Column, to: &Column) -> Option<String> {
+    let cast = format!("CAST(`{}` AS {})", name.replace('`', "``"), to.ty.logical);
+    let column = Column { name: name.to_owned(), ..physical(from.clone()) };
+    let query = Query::plan(&format!("SELECT {cast} FROM source"), &Schema { columns: vec![column] });
+    query.is_ok().then_some(cast)
 }
 
 const fn is_nested(ty: &LogicalType) -> bool {

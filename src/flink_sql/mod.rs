@@ -10,6 +10,7 @@ mod reserved;
 mod script;
 mod select;
 mod settings;
+mod shown;
 mod sql;
 mod statements;
 mod table;

@@ -57,6 +57,12 @@ impl<'a> Script<'a> {
                 return None;
             }
         };
+        if let Some(text) = pieces.windows(2).find_map(ends_in_a_word) {
+            // Everything behind it is the wrong way round: what was a text is none, and may be a secret.
+            let error = Diagnostic::error("a `'` is missing: a text that begins here ends right before a word");
+            report.push(error.at(places.span(text..text + 1)).expected("`'` at both ends of each text"));
+            return None;
+        }
         Some(Self { clean, pieces, places })
     }
 
@@ -76,12 +82,50 @@ impl<'a> Script<'a> {
         let ends = self.pieces.iter().enumerate().filter(|(_, piece)| piece.token == Token::SemiColon);
         let ends: Vec<usize> = ends.map(|(index, _)| index).chain([self.pieces.len()]).collect();
         let starts = std::iter::once(0).chain(ends.iter().map(|end| end + 1));
-        starts.zip(ends.iter().copied()).map(|(start, end)| start..end).filter(|range| !range.is_empty()).collect()
+        let ranges = starts.zip(ends.iter().copied()).map(|(start, end)| start..end);
+        ranges.filter(|range| !range.is_empty()).flat_map(|range| self.cut_at_beginnings(range)).collect()
+    }
+
+    /// Cuts a CREATE or INSERT where another statement begins in it, whose semicolon is missing.
+    fn cut_at_beginnings(&self, range: Range<usize>) -> Vec<Range<usize>> {
+        let mut cursor = self.cursor(range.clone());
+        if !cursor.takes(&["EXECUTE", "STATEMENT", "SET", "BEGIN"]) && !cursor.takes(&["BEGIN", "STATEMENT", "SET"]) {
+            cursor.takes(&["EXECUTE"]);
+        }
+        if !cursor.is(&["CREATE"]) && !cursor.is(&["INSERT"]) {
+            return vec![range];
+        }
+        let mut starts = vec![range.start];
+        cursor.next += 1;
+        while cursor.peek().is_some() {
+            if cursor.begins_statement() {
+                starts.push(cursor.next);
+            }
+            cursor.next += 1;
+        }
+        let ends = starts.iter().skip(1).copied().chain([range.end]);
+        starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
+    }
+
+    /// Whether the semicolon is missing that a statement should have before it.
+    pub(super) fn lacks_semicolon(&self, statement: &Range<usize>) -> bool {
+        let before = statement.start.checked_sub(1).and_then(|before| self.pieces.get(before));
+        before.is_some_and(|piece| piece.token != Token::SemiColon)
     }
 
     /// A cursor over these pieces.
     pub(super) fn cursor(&self, pieces: Range<usize>) -> Cursor<'_> {
         Cursor { script: self, next: pieces.start, end: pieces.end }
+    }
+}
+
+/// Where a text begins that ends right before a word, as nobody writes it and as it is where a quote is missing.
+fn ends_in_a_word(pair: &[Piece]) -> Option<usize> {
+    match pair {
+        [text, word] if is_text(&text.token) && text.at.end == word.at.start => {
+            matches!(word.token, Token::Word(_) | Token::Number(..)).then_some(text.at.start)
+        }
+        _ => None,
     }
 }
 
@@ -177,6 +221,18 @@ impl<'s> Cursor<'s> {
         words.iter().enumerate().all(|(by, word)| self.ahead(by).is_some_and(|piece| piece.is(word)))
     }
 
+    /// Whether what is next begins a statement wherever it stands, as these words are no names.
+    fn begins_statement(&self) -> bool {
+        let followed = |words: &[&str]| self.ahead(1).is_some_and(|next| words.iter().any(|word| next.is(word)));
+        let sets = || {
+            self.ahead(1).is_some_and(|next| is_text(&next.token))
+                || self.ahead(2).is_some_and(|next| matches!(next.token, Token::Eq | Token::Period | Token::Minus))
+        };
+        (self.is(&["CREATE"]) && followed(&["TABLE", "TEMPORARY", "VIEW"]))
+            || (self.is(&["INSERT"]) && followed(&["INTO", "OVERWRITE"]))
+            || (self.is(&["SET"]) && sets())
+    }
+
     /// Takes these keywords, if they are next.
     pub(super) fn takes(&mut self, words: &[&str]) -> bool {
         let found = self.is(words);
@@ -221,7 +277,7 @@ impl<'s> Cursor<'s> {
         let found = match self.peek() {
             // It may be a secret.
             Some(piece) if is_text(&piece.token) => "a text".to_owned(),
-            Some(piece) => format!("`{}`", self.script.text(piece.at.clone()).trim_matches('`')),
+            Some(piece) => format!("`{}`", visible(self.script.text(piece.at.clone()).trim_matches('`'))),
             None => "the end of the statement".to_owned(),
         };
         Box::new(Diagnostic::error(format!("found {found}")).at(self.here()).expected(expected))
@@ -301,11 +357,27 @@ impl<'s> Cursor<'s> {
     }
 }
 
+/// A text with code points in the place of what nobody sees.
+fn visible(text: &str) -> String {
+    let unseen = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    let shown = |c: char| if unseen(c) { format!("U+{:04X}", u32::from(c)) } else { c.to_string() };
+    text.chars().map(shown).collect()
+}
+
 /// Whether every parenthesis of a statement is closed.
 pub(super) fn is_whole(pieces: &[Piece]) -> bool {
     let mut depth = Depth::default();
     pieces.iter().for_each(|piece| depth.pass_expression(&piece.token));
     depth.is_zero()
+}
+
+/// Whether a key is one as anybody writes it. What else stands there may hold a secret, for its quote or equals sign may
+/// be missing.
+pub(super) fn is_key(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
 /// Whether it is a text as Flink writes one.

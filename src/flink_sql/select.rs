@@ -9,7 +9,7 @@ use sqlparser::tokenizer::Token;
 
 use super::{
     reserved::is_reserved,
-    script::{Cursor, Depth, Path, Read, Script},
+    script::{Cursor, Depth, Path, Piece, Read, Script},
     table::refusal,
 };
 use crate::definition::Report;
@@ -76,6 +76,9 @@ const VALUES: [&str; 18] = [
 /// What may not stand anywhere in a query behind its own SELECT, and what it is called.
 const NOWHERE: [(&str, &str); 2] = [("SELECT", "a second SELECT"), ("OVER", "a window (OVER)")];
 
+/// What joins two SELECTs.
+const SETS: [&str; 4] = ["UNION", "INTERSECT", "EXCEPT", "MINUS"];
+
 /// What may not stand behind the table or the predicate.
 const BEHIND: [(&[&str], &str); 22] = [
     (&["GROUP", "BY"], "GROUP BY"),
@@ -101,6 +104,22 @@ const BEHIND: [(&[&str], &str); 22] = [
     (&["MATCH_RECOGNIZE"], "MATCH_RECOGNIZE"),
     (&["TABLESAMPLE"], "TABLESAMPLE"),
 ];
+
+/// Most tables of one SELECT that are looked for where it cannot be read.
+const MOST_TABLES: usize = 16;
+
+/// The tables that a SELECT reads, as far as that can be seen where it cannot be read.
+pub(super) fn tables_read(cursor: &Cursor<'_>) -> Vec<Path> {
+    let (mut at, mut depth, mut paths) = (cursor.clone(), Depth::default(), Vec::new());
+    while let Some(piece) = at.take().filter(|_| paths.len() < MOST_TABLES) {
+        depth.pass_expression(&piece.token);
+        if depth.is_zero() && (piece.is("FROM") || piece.is("JOIN")) {
+            // DISTINCT FROM is an operator, whose operand is no table, and is found to be none.
+            paths.extend(at.clone().path(""));
+        }
+    }
+    paths
+}
 
 /// Reads the rest of an INSERT. `None`: it cannot be imported; everything that is wrong with it has been reported.
 pub(super) fn read_select(cursor: &mut Cursor<'_>, report: &mut Report) -> Option<Select> {
@@ -129,6 +148,9 @@ fn read(cursor: &mut Cursor<'_>, report: &mut Report) -> Read<Select> {
         let called =
             at.ahead(1).is_some_and(|piece| matches!(piece.token, Token::LParen | Token::Word(_) | Token::Mul));
         let found = NOWHERE.iter().find(|(word, _)| at.is(&[word]) && called);
+        if found.is_some() && is_told(cursor.script.pieces.get(first..piece).unwrap_or_default()) {
+            break;
+        }
         found.into_iter().for_each(|(_, what)| report.push(refusal(what).at(at.here())));
     }
     if cursor.is(&["DISTINCT"]) {
@@ -156,6 +178,17 @@ fn read(cursor: &mut Cursor<'_>, report: &mut Report) -> Read<Select> {
     let has_where = cursor.takes(&["WHERE"]);
     rest(cursor, has_where, report)?;
     Ok(Select { from, alias, items, pieces: first..cursor.end, from_piece, all, has_where })
+}
+
+/// Whether what stands before a second SELECT is told itself.
+fn is_told(before: &[Piece]) -> bool {
+    let is = |piece: &Piece, words: &[&str]| words.iter().any(|word| piece.is(word));
+    match before {
+        [.., from, open] if open.token == Token::LParen => is(from, &["FROM", "JOIN"]),
+        [.., set, quantity] if is(quantity, &["ALL", "DISTINCT"]) => is(set, &SETS),
+        [.., set] => is(set, &SETS),
+        [] => false,
+    }
 }
 
 /// The select list; `FROM`, or the end, is next afterwards.
@@ -342,7 +375,7 @@ impl Select {
     /// Whether columns are called by the name of the table, as in `t.id`.
     fn is_qualified(&self, script: &Script<'_>) -> bool {
         let pieces = script.pieces.get(self.pieces.clone()).unwrap_or_default();
-        let named = |pieces: &[super::script::Piece]| {
+        let named = |pieces: &[Piece]| {
             matches!(pieces, [name, dot] if name.name() == Some(self.from.last()) && dot.token == Token::Period)
                 && pieces.first().is_some_and(|name| !self.from.at.contains(&name.at.start))
         };
@@ -409,8 +442,8 @@ mod tests {
             ),
             ("SELECT a\r\nFROM t\r\nWHERE LEFT(b, 1) = 'x'", "SELECT a\nFROM source\nWHERE LEFT(b, 1) = 'x'"),
             (
-                "SELECT 'x  \n\n\t\n y ',  \n\n `a \r\n\nb` FROM t WHERE c = '\n \n'",
-                "SELECT 'x  \n\n\t\n y ',\n `a \r\n\nb` FROM source WHERE c = '\n \n'",
+                "SELECT 'x  \n\n\t\n y ',  \n\n 'a \r\n\nb' FROM t WHERE c = '\n \n'",
+                "SELECT 'x  \n\n\t\n y ',\n 'a \r\n\nb' FROM source WHERE c = '\n \n'",
             ),
             ("SELECT ALL a, b FROM t", "SELECT a, b FROM source"),
             ("SELECT ALL\n a FROM t", "SELECT\n a FROM source"),

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::definition::{Diagnostic, Located, Report, Span};
+use crate::{
+    definition::{Diagnostic, Located, Report, Span, parse_duration},
+    model::nearest,
+};
 
 /// What is set, by key, from some statement on.
 #[derive(Debug, Clone, Default)]
@@ -24,8 +27,18 @@ const TIMEOUT: &str = "execution.checkpointing.timeout";
 const NAME: &str = "pipeline.name";
 const STRATEGY: &str = "restart-strategy.type";
 
+const PREFIX: &str = "restart-strategy.";
+
+/// How the keys end whose values become a wait.
+const WAITS: [&str; 3] = [".delay", ".initial-backoff", ".max-backoff"];
+
+/// How many letters of a key may be wrong for another to be meant.
+const MOST_MISSPELT: usize = 2;
+
 /// How Flink calls a strategy, and the keys below its name that have a counterpart.
-const STRATEGIES: [(&[&str], &str, &[&str]); 4] = [
+type Strategy = (&'static [&'static str], &'static str, &'static [&'static str]);
+
+const STRATEGIES: [Strategy; 4] = [
     (&["none", "off", "disable"], "none", &[]),
     (&["fixed-delay", "fixeddelay"], "fixed-delay", &["attempts", "delay"]),
     (
@@ -48,12 +61,22 @@ impl Settings {
         let name = if key.value == "restart-strategy" { STRATEGY } else { key.value.as_str() };
         if !is_known(name) {
             let warning = Diagnostic::warning(format!("`{}` has no counterpart here and is left out", key.value));
-            report.push(warning.at(key.span));
+            let known = known();
+            let near = nearest(name, known.iter().map(String::as_str));
+            // Many keys of Flink are near to these, and others.
+            let near = near.filter(|near| strsim::damerau_levenshtein(near, name) <= MOST_MISSPELT);
+            report.push(warning.at(key.span).nearest(near));
         }
         report.show(key.span);
         // What has a place here is no secret.
         if whole && is_known(name) {
             report.show(value.span);
+        }
+        let is_wait = is_known(name) && WAITS.iter().any(|wait| name.ends_with(wait));
+        if let Some(expected) = parse_duration(&value.value).err().filter(|_| is_wait && !value.value.contains("${")) {
+            let found = if whole { format!("`{}`", value.value) } else { "no duration".to_owned() };
+            report.push(Diagnostic::error(format!("`{}` is {found}", key.value)).at(value.span).expected(expected));
+            return;
         }
         self.set.insert(name.to_owned(), value);
     }
@@ -77,6 +100,29 @@ impl Settings {
         unknown.map(|(key, setting)| format!("SET '{key}' in line {}", setting.span.line))
     }
 
+    /// Says what is set for a strategy that is not the one that is set.
+    pub(super) fn idle(&self) -> Vec<Diagnostic> {
+        let strategy = self.set.get(STRATEGY).map(|value| strategy(&value.value));
+        // That there is none such is told.
+        if strategy == Some(None) {
+            return Vec::new();
+        }
+        let strategy = strategy.flatten().map(|(_, name, _)| *name);
+        let below = |key: &str, name| key.strip_prefix(PREFIX).is_some_and(|rest| rest.starts_with(name));
+        let idle = self.set.iter().filter(|(key, _)| {
+            let other = || strategy.is_none_or(|name| !below(key, name));
+            key.starts_with(PREFIX) && *key != STRATEGY && is_known(key) && other()
+        });
+        let warning = |(key, setting): (&String, &Located<String>)| {
+            let why = match strategy {
+                None => format!("`{STRATEGY}` is not set"),
+                Some(name) => format!("`{STRATEGY}` is `{name}`"),
+            };
+            Diagnostic::warning(format!("`{key}` is left out: {why}")).at(setting.span)
+        };
+        idle.map(warning).collect()
+    }
+
     /// The lines of `checkpoint:`.
     pub(super) fn checkpoint(&self) -> Vec<Line> {
         [("interval", INTERVAL), ("timeout", TIMEOUT)]
@@ -96,15 +142,14 @@ impl Settings {
     /// A strategy that Flink does not have.
     pub(super) fn restart(&self) -> Result<(Vec<Line>, Option<&'static str>), Box<Diagnostic>> {
         let Some(value) = self.set.get(STRATEGY) else { return Ok((Vec::new(), None)) };
-        let written = value.value.to_ascii_lowercase();
-        let Some((_, strategy, _)) = STRATEGIES.iter().find(|(names, ..)| names.contains(&written.as_str())) else {
+        let Some((_, strategy, _)) = strategy(&value.value) else {
             let names: Vec<_> = STRATEGIES.iter().map(|(_, name, _)| format!("`{name}`")).collect();
             let error = Diagnostic::error(format!("there is no restart strategy `{}`", value.value)).at(value.span);
             return Err(Box::new(error.expected(format!("one of {}", names.join(", ")))));
         };
         let of = |key, below: &str| self.line(key, &format!("restart-strategy.{strategy}.{below}"));
         // A wait that does not grow.
-        let steady = |line: Line| Line { value: format!("{0}..{0}", line.value), ..line };
+        let steady = |line: Line| Line { value: format!("{0}..{0}", wait(&line.value)), ..line };
         let lines = |lines: [Option<Line>; 3]| lines.into_iter().flatten().collect();
         Ok(match *strategy {
             "none" => (vec![Line { key: "max", value: "0".to_owned(), place: value.span }], None),
@@ -123,7 +168,7 @@ impl Settings {
                 let (first, most) = (of("", "initial-backoff"), of("", "max-backoff"));
                 // Flink's defaults.
                 let text =
-                    |line: &Option<Line>, default| line.as_ref().map_or(default, |line| line.value.as_str()).to_owned();
+                    |line: &Option<Line>, default| line.as_ref().map_or(default, |line| wait(&line.value)).to_owned();
                 let backoff = first.as_ref().or(most.as_ref()).map(|line| Line {
                     key: "backoff",
                     value: format!("{}..{}", text(&first, "1s"), text(&most, "1min")),
@@ -136,10 +181,29 @@ impl Settings {
     }
 }
 
+/// A strategy by one of its names.
+fn strategy(name: &str) -> Option<&'static Strategy> {
+    let name = name.to_ascii_lowercase();
+    STRATEGIES.iter().find(|(names, ..)| names.contains(&name.as_str()))
+}
+
+/// A wait as a definition may have it: above zero.
+fn wait(written: &str) -> &str {
+    if parse_duration(written).is_ok_and(|wait| wait.is_zero()) { "1ms" } else { written }
+}
+
+/// Every key that has a counterpart.
+fn known() -> Vec<String> {
+    let of =
+        |(_, strategy, keys): &Strategy| keys.iter().map(|key| format!("{PREFIX}{strategy}.{key}")).collect::<Vec<_>>();
+    let single = [INTERVAL, TIMEOUT, NAME, STRATEGY].into_iter().map(str::to_owned);
+    single.chain(STRATEGIES.iter().flat_map(of)).collect()
+}
+
 fn is_known(name: &str) -> bool {
     [INTERVAL, TIMEOUT, NAME, STRATEGY].contains(&name)
         || STRATEGIES.iter().any(|(_, strategy, keys)| {
-            name.strip_prefix("restart-strategy.")
+            name.strip_prefix(PREFIX)
                 .and_then(|rest| rest.strip_prefix(strategy)?.strip_prefix('.'))
                 .is_some_and(|key| keys.contains(&key))
         })

@@ -1,15 +1,17 @@
 //! The statements of a script, in their order.
 
+use std::collections::HashMap;
+
 use sqlparser::tokenizer::Token;
 
 use super::{
-    script::{Cursor, Path, Read, Script, is_whole},
-    select::{Select, read_select},
+    script::{Cursor, Path, Piece, Read, Script, is_key, is_text, is_whole},
+    select::{Select, read_select, tables_read},
     settings::Settings,
     table::{Created, Table, read_table, refusal},
 };
 use crate::{
-    definition::{Diagnostic, Located, Report, Span},
+    definition::{Diagnostic, Located, Report, Role, Span},
     model::nearest,
 };
 
@@ -18,6 +20,9 @@ use crate::{
 pub(super) struct Statements {
     pub tables: Vec<Table>,
     pub inserts: Vec<Insert>,
+    /// How the INSERTs use the tables, by their place in `tables`, also those INSERTs that could not be read; `None`: both
+    /// ways.
+    pub roles: HashMap<usize, Option<Role>>,
     /// Whether an INSERT was there, also one that could not be read.
     pub has_insert: bool,
 }
@@ -39,6 +44,16 @@ pub(super) struct Insert {
 /// Statements that a script may hold and that say nothing about a pipeline.
 const SAYS_NOTHING: [&str; 9] = ["USE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "HELP", "CLEAR", "QUIT", "EXIT"];
 
+/// The same, of several words.
+const SAYS_NOTHING_EITHER: [&[&str]; 6] = [
+    &["ADD", "JAR"],
+    &["REMOVE", "JAR"],
+    &["LOAD", "MODULE"],
+    &["UNLOAD", "MODULE"],
+    &["CREATE", "CATALOG"],
+    &["CREATE", "DATABASE"],
+];
+
 /// What a statement may begin with, for whoever misspelt it.
 const KNOWN: [&str; 5] = ["CREATE", "INSERT", "SET", "RESET", "EXECUTE"];
 
@@ -47,10 +62,19 @@ pub(super) fn read_statements(script: &Script<'_>, report: &mut Report) -> State
     let mut reading = Reading::default();
     for range in script.statements() {
         let mut cursor = script.cursor(range.clone());
+        if script.lacks_semicolon(&range) {
+            report.push(Diagnostic::error("`;` is missing before this").at(cursor.here()));
+        }
         if let Err(error) = reading.statement(&mut cursor, report) {
             report.push(*error);
         }
-        reading.torn = !is_whole(script.pieces.get(range).unwrap_or_default());
+        let pieces = script.pieces.get(range).unwrap_or_default();
+        reading.torn = !is_whole(pieces);
+        reading.open = is_open(pieces, reading.open);
+    }
+    if let Some(begun) = reading.set_of_statements {
+        let error = Diagnostic::error("the statement set that begins here has no `END`").at(begun);
+        report.push(error.expected("`END;` behind its INSERTs"));
     }
     reading.read
 }
@@ -61,19 +85,50 @@ struct Reading {
     visible: Vec<usize>,
     settings: Settings,
     in_use: Option<Span>,
+    /// Where the statement set that has not ended yet begins.
+    set_of_statements: Option<Span>,
     /// Whether the statement before is not whole: what follows may be the rest of a value that is not in quotes.
     torn: bool,
+    /// Whether it is a SET whose value is not in quotes, which a semicolon may have cut, or the rest of one.
+    open: bool,
+}
+
+/// Whether a semicolon may have ended a statement within a value. `before`: whether that holds of the one before it.
+pub(super) fn is_open(pieces: &[Piece], before: bool) -> bool {
+    match pieces.first() {
+        Some(first) if first.is("SET") => !pieces.last().is_some_and(|last| is_text(&last.token)) && pieces.len() > 1,
+        Some(_) => before && may_be_rest(pieces),
+        None => before,
+    }
+}
+
+/// Whether a statement begins as none does.
+pub(super) fn may_be_rest(pieces: &[Piece]) -> bool {
+    let known = KNOWN.iter().chain(&SAYS_NOTHING).chain(&["DROP", "BEGIN", "END", "ADD", "REMOVE", "LOAD", "UNLOAD"]);
+    pieces.first().is_some_and(|first| !known.into_iter().any(|word| first.is(word)))
 }
 
 impl Reading {
     fn statement(&mut self, cursor: &mut Cursor<'_>, report: &mut Report) -> Read<()> {
-        if !cursor.takes(&["EXECUTE", "STATEMENT", "SET", "BEGIN"]) && !cursor.takes(&["BEGIN", "STATEMENT", "SET"]) {
+        let begun = cursor.here();
+        if cursor.takes(&["EXECUTE", "STATEMENT", "SET", "BEGIN"]) || cursor.takes(&["BEGIN", "STATEMENT", "SET"]) {
+            self.set_of_statements = Some(begun);
+        } else {
             cursor.takes(&["EXECUTE"]);
         }
-        if cursor.peek().is_none() || (cursor.is(&["END"]) && cursor.end == cursor.next + 1) {
+        if cursor.is(&["END"]) && cursor.end == cursor.next + 1 {
+            self.set_of_statements = None;
+            return Ok(());
+        }
+        if cursor.peek().is_none() {
             return Ok(());
         }
         let place = cursor.here();
+        if let Some(words) = SAYS_NOTHING_EITHER.into_iter().find(|words| cursor.is(words)) {
+            let text = format!("{} says nothing about a pipeline and is left out", words.join(" "));
+            report.push(Diagnostic::warning(text).at(place));
+            return Ok(());
+        }
         if cursor.takes(&["CREATE"]) {
             return self.create(cursor, place, report);
         }
@@ -99,7 +154,7 @@ impl Reading {
             }
             return Ok(());
         }
-        if self.torn {
+        if self.torn || self.open {
             return Err(Box::new(Diagnostic::error("this is the rest of a statement that is not whole").at(place)));
         }
         Err(Box::new(unknown(cursor, place)))
@@ -162,6 +217,7 @@ impl Reading {
         }
         cursor.takes(&["TABLE"]);
         let target = cursor.path("the name of a table")?;
+        self.note_use(&target, Role::Sink);
         if cursor.is(&["PARTITION"]) {
             report.push(refusal("PARTITION").at(cursor.here()));
             cursor.next += 1;
@@ -174,6 +230,7 @@ impl Reading {
         {
             columns = Some(names(cursor)?);
         }
+        tables_read(cursor).iter().for_each(|path| self.note_use(path, Role::Source));
         let select = read_select(cursor, report);
         let (settings, visible) = (self.settings.clone(), self.visible.clone());
         let select = select.filter(|_| report.errors() == before);
@@ -181,6 +238,14 @@ impl Reading {
         let insert = |select| Insert { target, columns, select, settings, place, visible, in_use };
         self.read.inserts.extend(select.map(insert));
         Ok(())
+    }
+
+    fn note_use(&mut self, path: &Path, role: Role) {
+        let found = find(&self.read.tables, &self.visible, self.in_use, path, Span::default());
+        if let Ok((index, _)) = found {
+            let known = self.read.roles.entry(index).or_insert(Some(role));
+            *known = known.filter(|known| *known == role);
+        }
     }
 
     fn set(&mut self, cursor: &mut Cursor<'_>, report: &mut Report) -> Read<()> {
@@ -209,16 +274,30 @@ impl Reading {
         if cursor.peek().is_some() {
             return Err(cursor.unexpected_value("the end of the statement"));
         }
+        if is_swapped(&key.value, &value.value) {
+            return Err(Box::new(Diagnostic::error("this is no name of a setting").at(key.span).expected(A_KEY)));
+        }
         self.settings.set(&key, value, whole, report);
         Ok(())
     }
 }
 
+/// Whether a secret and its key are the wrong way round.
+fn is_swapped(key: &str, value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    let of_secret =
+        || ["secret", "password", "token", "accesskey", "access-key"].iter().any(|word| lower.contains(word));
+    !key.contains('.') && value.contains('.') && is_key(value) && of_secret()
+}
+
+const A_KEY: &str = "a key such as `'execution.checkpointing.interval'`";
+
 /// A key of the configuration, in quotes or as the client takes it.
 fn key(cursor: &mut Cursor<'_>) -> Read<Located<String>> {
     let place = cursor.here();
+    let no_key = |place| Diagnostic::error("this is no name of a setting").at(place).expected(A_KEY);
     if let Ok(key) = cursor.string("") {
-        return Ok(Located::new(key, place));
+        return if is_key(&key) { Ok(Located::new(key, place)) } else { Err(Box::new(no_key(place))) };
     }
     let first = cursor.next;
     while cursor.peek().is_some_and(|piece| piece.token != Token::Eq) {
@@ -226,7 +305,10 @@ fn key(cursor: &mut Cursor<'_>) -> Read<Located<String>> {
     }
     let bytes = cursor.since(first);
     if bytes.is_empty() {
-        return Err(cursor.unexpected("a key such as `'execution.checkpointing.interval'`"));
+        return Err(cursor.unexpected(A_KEY));
+    }
+    if !is_key(cursor.script.text(bytes.clone())) {
+        return Err(Box::new(no_key(cursor.script.places.span(bytes.start..bytes.start + 1))));
     }
     Ok(Located::new(cursor.script.text(bytes.clone()).to_owned(), cursor.script.places.span(bytes)))
 }

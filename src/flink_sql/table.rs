@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use sqlparser::tokenizer::Token;
 
-use super::script::{Cursor, Depth, Path, Piece, Read};
+use super::script::{Cursor, Depth, Path, Piece, Read, is_key};
 use crate::{
-    definition::{Diagnostic, Located, Report, Span},
+    connectors::REGISTRY,
+    definition::{Diagnostic, Located, OptionSpec, OptionTable, Report, RoleTables, Span},
     model::{Column, Schema, TypeError, nearest},
 };
 
@@ -100,6 +101,8 @@ impl Reading<'_, '_> {
                 has_with = true;
                 self.options()?;
             } else {
+                // These have what they need from elsewhere.
+                has_with |= self.cursor.is(&["LIKE"]) || self.cursor.is(&["AS"]);
                 self.refuse_clause(has_with)?;
             }
         }
@@ -310,7 +313,10 @@ impl Reading<'_, '_> {
                 return Err(if is_key { error } else { self.cursor.unexpected_value(expected) });
             }
         };
-        self.report.show(place);
+        let known = is_known(&key);
+        if known {
+            self.report.show(place);
+        }
         if !self.cursor.takes_token(&Token::Eq) {
             return Err(self.cursor.unexpected_value("`=`"));
         }
@@ -319,6 +325,14 @@ impl Reading<'_, '_> {
         let value = self.cursor.string("").map_err(|_| self.cursor.unexpected_value("a value in single quotes"))?;
         if self.cursor.is(&["UESCAPE"]) {
             return Err(Box::new(refusal("UESCAPE").at(self.cursor.here())));
+        }
+        if !(is_key(&key) || is_of_column(&key)) || (!known && is_secret(&value)) {
+            return Err(Box::new(Diagnostic::error("this is no name of an option").at(place).expected(expected)));
+        }
+        self.report.show(place);
+        if let Some((_, instead)) = OF_DEFINITIONS.iter().find(|(name, _)| *name == key) {
+            let error = Diagnostic::error(format!("`{key}` is no option of a table")).at(place);
+            return Err(Box::new(error.expected(*instead)));
         }
         if let Some(earlier) = self.table.options.iter().position(|option| option.key.value == key) {
             let warning =
@@ -350,6 +364,41 @@ impl Reading<'_, '_> {
             }
         }
     }
+}
+
+/// Keys of a definition that a table has in another place.
+pub(super) const OF_DEFINITIONS: [(&str, &str); 2] = [
+    ("schema", "the columns in parentheses in front of WITH"),
+    ("primaryKey", "`PRIMARY KEY (...) NOT ENFORCED` among the columns"),
+];
+
+/// The options of every connector and format.
+fn all_options() -> impl Iterator<Item = &'static OptionSpec> {
+    let connectors = all_tables().map(|tables| tables.options);
+    let all = connectors.chain(REGISTRY.formats.iter().map(|format| format.options));
+    all.flat_map(|table| table.options.iter().copied())
+}
+
+fn all_tables() -> impl Iterator<Item = &'static RoleTables> {
+    REGISTRY.connectors.iter().flat_map(|connector| [connector.source.as_ref(), connector.sink.as_ref()]).flatten()
+}
+
+fn is_known(key: &str) -> bool {
+    ["connector", "format"].contains(&key) || all_options().any(|option| option.name == key)
+}
+
+/// Whether a key is that of an option of a column, whose name may be any.
+fn is_of_column(key: &str) -> bool {
+    let column_options = all_tables().filter_map(|tables| tables.columns);
+    let named = |table: &OptionTable| key.strip_prefix(table.name).is_some_and(|rest| rest.starts_with('.'));
+    !key.contains('=') && column_options.into_iter().any(named)
+}
+
+/// Whether a text is the name of an option that is a secret, or nearly.
+fn is_secret(text: &str) -> bool {
+    const LONGEST: usize = 64;
+    let secret = || all_options().filter(|option| option.secret).map(|option| option.name);
+    text.len() <= LONGEST && nearest(text, secret()).is_some()
 }
 
 /// The stretches of the text that is next between the dollar signs that are written as an escape.

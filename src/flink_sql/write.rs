@@ -1,5 +1,7 @@
 //! The definition that an INSERT becomes.
 
+use std::ops::Range;
+
 use super::{
     import::{name_of, push_once},
     select::QueryText,
@@ -44,6 +46,7 @@ pub(super) fn write<'a>(parts: Parts<'a, '_>, report: &mut Report) -> Option<Dra
         report.push(*error);
         (Vec::new(), None)
     });
+    insert.settings.idle().into_iter().for_each(|warning| push_once(report, warning));
     let mut writing = Writing { yaml: Yaml::default(), report };
     let (line, target) = (insert.place.line, insert.target.last());
     writing.yaml.comment(&format!("From {file}, line {line}: INSERT INTO {target}."));
@@ -61,28 +64,37 @@ pub(super) fn write<'a>(parts: Parts<'a, '_>, report: &mut Report) -> Option<Dra
     (report.errors() == before).then_some(Draft { name, yaml, insert, tables: [source, sink] })
 }
 
-/// A definition for looking at one table only: the other side is one that takes, or makes, anything.
-pub(super) fn alone(role: Role, table: &Table) -> Yaml {
+/// A definition for looking at one table only, and where in it that stands: the other side is one that takes, or makes,
+/// anything.
+pub(super) fn alone(role: Role, table: &Table) -> (Yaml, Range<usize>) {
     // What is left out of it is told where the table is used.
     let mut unheard = Report::new("", "");
     let mut writing = Writing { yaml: Yaml::default(), report: &mut unheard };
     writing.yaml.entry(0, "name", "table", (table.place, table.place));
     let places = (table.place, table.place);
-    match role {
+    let own = match role {
         Role::Source => {
+            let start = writing.yaml.text.len();
             writing.endpoint(role, table, false);
+            let own = start..writing.yaml.text.len();
             writing.yaml.section(0, Role::Sink.name(), table.place);
             writing.yaml.entry(1, "connector", blackhole::TABLES.name, places);
+            own
         }
         Role::Sink => {
             writing.yaml.section(0, Role::Source.name(), table.place);
             writing.yaml.entry(1, "connector", datagen::TABLES.name, places);
             writing.yaml.section(1, "schema", table.place);
-            table.columns.iter().for_each(|column| writing.yaml.entry(2, &column.column.name, "STRING", places));
+            for column in table.columns.iter().filter(|column| !column.column.is_virtual) {
+                let ty = escaped(&column.column.ty.to_string());
+                writing.yaml.entry(2, &column.column.name, &ty, places);
+            }
+            let start = writing.yaml.text.len();
             writing.endpoint(role, table, false);
+            start..writing.yaml.text.len()
         }
-    }
-    writing.yaml
+    };
+    (writing.yaml, own)
 }
 
 struct Writing<'a> {

@@ -91,6 +91,7 @@ fn what_a_table_ends_with_is_read_to_the_end() {
             "CREATE TABLE s (a INT)",
             "x.sql:1:14: error: the table `s` has no WITH; expected `WITH ('connector' = '...', ...)`\n",
         ),
+        ("CREATE TABLE s (a INT) LIKE t", "x.sql:1:24: error: CREATE TABLE ... LIKE cannot be imported\n"),
         (
             "CREATE TABLE s (a INT) WITH ('connector' = 'print') LIKE t",
             "x.sql:1:53: error: CREATE TABLE ... LIKE cannot be imported\n",
@@ -133,17 +134,14 @@ fn what_a_pipeline_has_no_place_for_is_named_in_an_insert() {
         ("INSERT INTO p SELECT * FROM s LIMIT 5", "x.sql:3:31: error: LIMIT cannot be imported\n"),
         (
             "INSERT INTO p SELECT * FROM s WHERE a = 1 UNION ALL SELECT * FROM s",
-            "x.sql:3:43: error: UNION cannot be imported\nx.sql:3:53: error: a second SELECT cannot be imported\n",
+            "x.sql:3:43: error: UNION cannot be imported\n",
         ),
         ("INSERT INTO p SELECT DISTINCT * FROM s", "x.sql:3:22: error: SELECT DISTINCT cannot be imported\n"),
         (
             "INSERT INTO p SELECT a, ROW_NUMBER() OVER (ORDER BY a) FROM s",
             "x.sql:3:38: error: a window (OVER) cannot be imported\n",
         ),
-        (
-            "INSERT INTO p SELECT * FROM (SELECT * FROM s)",
-            "x.sql:3:29: error: a subquery cannot be imported\nx.sql:3:30: error: a second SELECT cannot be imported\n",
-        ),
+        ("INSERT INTO p SELECT * FROM (SELECT * FROM s)", "x.sql:3:29: error: a subquery cannot be imported\n"),
         (
             "INSERT INTO p SELECT * FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(t), INTERVAL '1' HOUR))",
             "x.sql:3:29: error: a table function cannot be imported\n",
@@ -325,7 +323,7 @@ fn what_cannot_be_inserted_is_told_at_what_is_selected() {
         ),
         (
             "INSERT INTO p (b, a) SELECT a, UPPER(b) AS n FROM s",
-            "x.sql:3:29: error: `b` of `p` is STRING, and this is INT; expected what can be inserted into STRING; CAST(`a` AS STRING)\nx.sql:3:32: error: `a` of `p` is INT, and this is STRING; expected what can be inserted into INT; CAST(`n` AS INT)\n",
+            "x.sql:3:29: error: `b` of `p` is STRING, and this is INT; expected what can be inserted into STRING; CAST(`a` AS STRING)\nx.sql:3:32: error: `a` of `p` is INT, and this is STRING; expected what can be inserted into INT\n",
         ),
         (
             "CREATE TABLE t (a STRING, b STRING) WITH ('connector' = 'datagen'); INSERT INTO p SELECT * FROM t; INSERT INTO p SELECT * FROM s",
@@ -342,13 +340,169 @@ fn one_queue_cannot_be_read_for_two_inserts() {
 CREATE TABLE p (a INT) WITH ('connector' = 'print');
 CREATE TABLE b (a INT) WITH ('connector' = 'blackhole');
 EXECUTE STATEMENT SET BEGIN INSERT INTO p SELECT * FROM s; INSERT INTO b SELECT * FROM s; END;";
-    let expected = "x.sql:1:106: error: another pipeline reads this queue; it is declared in s-to-p.yaml; two readers would take each other's messages\n";
+    let expected = "x.sql:1:106: error: another pipeline reads this queue; it is that of the INSERT in line 5; two readers would take each other's messages\n";
     assert_eq!(told(script), expected);
     assert_eq!(
         told(&script.replace("'queueName' = 'q'", "'queueName' = '${A}'")),
         "",
         "what is not known is nobody's fault"
     );
+}
+
+#[test]
+fn a_semicolon_that_is_missing_is_told_and_both_statements_are_read() {
+    assert_told_after_tables(&[
+        (
+            "INSERT INTO p SELECT a, b FROM s\nINSERT INTO p SELECT nope, b FROM s",
+            "x.sql:4:1: error: `;` is missing before this\nx.sql:4:22: error: there is no column `nope`; expected a column of the source: a, b\n",
+        ),
+        (
+            "CREATE TABLE t (a INT, b STRIN) WITH ('connector' = 'print')\nCREATE TABLE u (a INT, b STRIN) WITH ('connector' = 'print')",
+            "x.sql:3:26: error: found `STRIN` in the type of column `b`; expected a type such as STRING, BIGINT or TIMESTAMP(3); did you mean `STRING`?\nx.sql:4:1: error: `;` is missing before this\nx.sql:4:26: error: found `STRIN` in the type of column `b`; expected a type such as STRING, BIGINT or TIMESTAMP(3); did you mean `STRING`?\n",
+        ),
+        (
+            "EXECUTE STATEMENT SET BEGIN INSERT INTO p SELECT * FROM s INSERT INTO p SELECT * FROM s; END;",
+            "x.sql:3:59: error: `;` is missing before this\n",
+        ),
+    ]);
+}
+
+#[test]
+fn a_statement_set_without_its_end_is_an_error() {
+    let expected = "error: the statement set that begins here has no `END`; expected `END;` behind its INSERTs\n";
+    assert_told_after_tables(&[
+        ("EXECUTE STATEMENT SET BEGIN INSERT INTO p SELECT * FROM s;", &format!("x.sql:3:1: {expected}")),
+        ("BEGIN STATEMENT SET; INSERT INTO p SELECT * FROM s;", &format!("x.sql:3:1: {expected}")),
+        ("BEGIN STATEMENT SET; INSERT INTO p SELECT * FROM s; END;", ""),
+    ]);
+}
+
+#[test]
+fn a_hint_hides_nothing_of_what_else_is_wrong() {
+    assert_told_after_tables(&[(
+        "INSERT INTO p SELECT a, nope FROM s /*+ OPTIONS('a'='b') */;",
+        "x.sql:3:25: error: there is no column `nope`; expected a column of the source: a, b\nx.sql:3:37: error: a hint (`/*+ ... */`) cannot be imported; write the options it gives into the table's WITH\n",
+    )]);
+}
+
+#[test]
+fn a_table_is_checked_as_it_is_used_also_where_its_insert_cannot_be_read() {
+    let tables = "CREATE TABLE s (a INT, k INT METADATA FROM 'nope') WITH ('connector' = 'mns', 'endpoint' = 'http://h', 'region' = 'r',
+ 'queueName' = 'q', 'accessKeyId' = 'i', 'accessKeySecret' = 'k', 'format' = 'json', 'batchSize' = '17');
+CREATE TABLE p (a INT, b DECIMAL(10, 2)) WITH ('connector' = 'filesystem', 'format' = 'json');
+CREATE TABLE q (a INT) WITH ('connector' = 'datage');\n";
+    let told =
+        told(&format!("{tables}INSERT INTO p SELECT a, b FROM s GROUP BY a;\nINSERT INTO q SELECT DISTINCT a FROM s;"));
+    for expected in [
+        "x.sql:1:26: error: `mns` as a source has no metadata `nope`",
+        "x.sql:2:100: error: `batchSize` is `17`; expected an integer from 1 to 16\n",
+        "x.sql:3:14: error: the required option `path` is missing from `sink`",
+        "x.sql:4:44: error: there is no connector `datage`; expected the name of a sink: ",
+        "x.sql:5:34: error: GROUP BY cannot be imported\n",
+        "x.sql:6:22: error: SELECT DISTINCT cannot be imported\n",
+    ] {
+        assert!(told.contains(expected), "{expected}\n{told}");
+    }
+    assert_eq!(told.lines().count(), 6, "nothing of the other side: {told}");
+}
+
+#[test]
+fn keys_of_a_definition_are_no_options_of_a_table() {
+    let table = |options: &str| {
+        told(&format!(
+            "CREATE TABLE s (a INT) WITH ('connector' = 'datagen', {options});\nCREATE TABLE p (a INT) WITH ('connector' = 'print');\nINSERT INTO p SELECT * FROM s;"
+        ))
+    };
+    let schema =
+        "x.sql:1:55: error: `schema` is no option of a table; expected the columns in parentheses in front of WITH\n";
+    assert_eq!(table("'schema' = 'x'"), schema);
+    assert!(table("'primaryKey' = 'x'").contains("error: `primaryKey` is no option of a table; expected `PRIMARY KEY"));
+    assert!(!table("'shema' = 'x'").contains("schema"), "{}", table("'shema' = 'x'"));
+    assert!(!table("'zzz' = 'x'").contains("schema"), "{}", table("'zzz' = 'x'"));
+}
+
+#[test]
+fn a_wait_is_told_where_it_is_set() {
+    assert_told_after_tables(&[
+        (
+            "SET 'restart-strategy.type' = 'fixed-delay'; SET 'restart-strategy.fixed-delay.delay' = 'x'; INSERT INTO p SELECT * FROM s",
+            "x.sql:3:89: error: `restart-strategy.fixed-delay.delay` is `x`; expected a duration such as `10s`, `500 ms` or `2min` (units d, h, min, s, ms, us, ns; a bare number is milliseconds)\n",
+        ),
+        (
+            "SET 'restart-strategy.type' = 'fixed-delay'; SET 'restart-strategy.fixed-delay.delay' = '0 s'; INSERT INTO p SELECT * FROM s",
+            "",
+        ),
+        (
+            "SET 'restart-strategy.fixed-delay.attempts' = '3'; INSERT INTO p SELECT * FROM s",
+            "x.sql:3:47: warning: `restart-strategy.fixed-delay.attempts` is left out: `restart-strategy.type` is not set\n",
+        ),
+        (
+            "SET 'restart-strategy.type' = 'none'; SET 'restart-strategy.fixed-delay.attempts' = '3'; INSERT INTO p SELECT * FROM s",
+            "x.sql:3:85: warning: `restart-strategy.fixed-delay.attempts` is left out: `restart-strategy.type` is `none`\n",
+        ),
+        (
+            "SET 'restart-strategy.fixed-delay.attemps' = '3'; INSERT INTO p SELECT * FROM s",
+            "x.sql:3:5: warning: `restart-strategy.fixed-delay.attemps` has no counterpart here and is left out; did you mean `restart-strategy.fixed-delay.attempts`?\n",
+        ),
+        (
+            "SET 'execution.checkpointing.mode' = 'x'; INSERT INTO p SELECT * FROM s",
+            "x.sql:3:5: warning: `execution.checkpointing.mode` has no counterpart here and is left out\n",
+        ),
+    ]);
+}
+
+#[test]
+fn what_says_nothing_about_a_pipeline_is_left_out_and_its_secrets_are_not_shown() {
+    for statement in [
+        "ADD JAR '/tmp/x.jar'",
+        "REMOVE JAR '/tmp/x.jar'",
+        "LOAD MODULE m WITH ('k' = 'T0PS3CRET')",
+        "CREATE CATALOG c WITH ('type' = 'jdbc', 'password' = 'T0PS3CRET')",
+        "CREATE DATABASE d",
+    ] {
+        let script = format!("{TABLES}{statement};\nINSERT INTO p SELECT * FROM s;");
+        let words = statement.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        let expected = format!("x.sql:3:1: warning: {words} says nothing about a pipeline and is left out\n");
+        assert_eq!(told(&script), expected);
+        let plain = import(Path::new("x.sql"), &script).report.render(Style::Plain);
+        assert!(!plain.contains("T0PS3CRET"), "{plain}");
+    }
+}
+
+#[test]
+fn a_conversion_is_advised_only_where_there_is_one() {
+    let tables = "CREATE TABLE s (a INT, b ARRAY<INT>, c BOOLEAN, d TIMESTAMP(3)) WITH ('connector' = 'datagen');
+CREATE TABLE p (a BOOLEAN) WITH ('connector' = 'print');
+CREATE TABLE q (a ARRAY<STRING>) WITH ('connector' = 'print');\n";
+    for (insert, expected) in [
+        ("INSERT INTO p SELECT a FROM s", Some("CAST(`a` AS BOOLEAN)")),
+        ("INSERT INTO p SELECT b FROM s", None),
+        ("INSERT INTO p SELECT d AS e FROM s", None),
+        ("INSERT INTO p SELECT a + 1 AS e FROM s", None),
+        ("INSERT INTO q SELECT a FROM s", None),
+    ] {
+        let told = told(&format!("{tables}{insert};"));
+        assert_eq!(told.contains("CAST("), expected.is_some(), "{insert}: {told}");
+        assert!(told.contains(expected.unwrap_or("what can be inserted into")), "{insert}: {told}");
+    }
+}
+
+#[test]
+fn a_name_that_changes_and_a_character_that_nobody_sees_are_told() {
+    let script = "CREATE TABLE `\u{65e5}\u{672c}` (a INT) WITH ('connector' = 'datagen');
+CREATE TABLE p (a INT) WITH ('connector' = 'print');\nINSERT INTO p SELECT * FROM `\u{65e5}\u{672c}`;";
+    assert!(told(script).starts_with("x.sql:3:1: warning: the pipeline is called `to-p`"), "{}", told(script));
+    let unseen = told(&format!("{TABLES}INSERT INTO p \u{200b} SELECT * FROM s;"));
+    assert!(unseen.contains("found `U+200B`"), "{unseen}");
+}
+
+#[test]
+fn of_tables_that_no_insert_uses_a_hundred_are_looked_at() {
+    let table = |number| format!("CREATE TABLE t{number} (a INT) WITH ('connector' = 'mns', 'batchsize' = '1');\n");
+    let tables: String = (0..300).map(table).collect();
+    let told = told(&tables);
+    assert_eq!(told.matches("has no option `batchsize`").count(), 100, "5,000 took 20 seconds");
+    assert!(told.contains("there is nothing to run"), "{told}");
 }
 
 #[test]

@@ -103,6 +103,54 @@ fn a_file_is_written_as_a_whole_and_what_is_written_is_told_where_the_rest_canno
 }
 
 #[test]
+fn a_name_that_another_file_of_the_folder_has_is_refused_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("a.sql"), SCRIPT).unwrap();
+    fs::create_dir_all(folder.join("pipelines/old")).unwrap();
+    let other = "name: s-to-k\nsource: {connector: datagen, schema: {a: INT}}\nsink: {connector: prnt}\n";
+    fs::write(folder.join("pipelines/old/mine.yaml"), other).unwrap();
+    for arguments in [&["import", "a.sql"][..], &["import", "a.sql", "--force"]] {
+        let (exit, out, error) = run(folder, arguments);
+        assert_eq!((exit, out.as_str()), (73, ""), "{error}");
+        let expected = "error: pipelines/old/mine.yaml has a pipeline `s-to-k` already; nothing is written\n";
+        assert!(error.ends_with(expected), "{error}");
+        assert!(!folder.join("pipelines/s-to-p.yaml").exists());
+    }
+    fs::write(folder.join("pipelines/old/mine.yaml"), other.replace("s-to-k", "mine")).unwrap();
+    assert_eq!(run(folder, &["import", "a.sql"]).0, 0);
+    assert_eq!(run(folder, &["import", "a.sql", "--force"]).0, 0, "its own files are no others");
+}
+
+#[test]
+fn a_script_in_another_encoding_is_told_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let wide = |little: bool, mark: &[u8]| {
+        let units = "SET 'a' = 'b';".encode_utf16();
+        let bytes = units.flat_map(|unit| if little { unit.to_le_bytes() } else { unit.to_be_bytes() });
+        [mark, &bytes.collect::<Vec<u8>>()].concat()
+    };
+    for (bytes, expected) in [
+        (b"SET 'a'\n= '\xe9';".to_vec(), "a byte that is not UTF-8 in line 2, column 4\n"),
+        (
+            wide(true, b"\xff\xfe"),
+            "a byte that is not UTF-8 in line 1, column 1; it looks like UTF-16: save it as UTF-8\n",
+        ),
+        (wide(true, b""), "a zero byte in line 1, column 2; it looks like UTF-16: save it as UTF-8\n"),
+        (wide(false, b""), "a zero byte in line 1, column 1; it looks like UTF-16: save it as UTF-8\n"),
+        (b"SET \0 x".to_vec(), "a zero byte in line 1, column 5\n"),
+    ] {
+        fs::write(folder.join("b.sql"), bytes).unwrap();
+        let (exit, out, error) = run(folder, &["import", "b.sql"]);
+        assert_eq!(
+            (exit, out.as_str(), error.as_str()),
+            (78, "", format!("error: b.sql: the script has {expected}").as_str())
+        );
+    }
+}
+
+#[test]
 fn nothing_is_written_where_anything_is_wrong() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.sql"), format!("{SCRIPT}CREATE VIEW v AS SELECT 1;")).unwrap();
