@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     model::Schema,
-    query::{Query, QueryError, line_comment},
+    query::{Query, QueryError, line_comments},
 };
 
 /// The key that holds it.
@@ -76,11 +76,17 @@ pub(super) fn read_query(top: Section<'_>, source: Option<&Schema>, report: &mut
 
 /// A comment that goes to the end of its line, in lines that YAML folds into one: all that follows would be a part of it.
 fn swallowed(text: &str, written: &str) -> Option<QueryError> {
-    let lines = |text: &str| text.trim().lines().count();
-    if lines(text) >= lines(written) {
-        return None;
-    }
-    let error = QueryError::new(line_comment(text)?, "the rest of the query is a part of this comment");
+    // Quotes, escapes and blanks may be written otherwise than they read.
+    let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
+    let lines: Vec<String> = written.lines().map(plain).collect();
+    let is_in_a_line = |comment: &str| {
+        let comment = plain(comment);
+        // What stands for a variable is not known to be in no line.
+        lines.iter().any(|line| line.contains(&comment)) || (lines.len() < 2 && written.contains("${"))
+    };
+    let comments = line_comments(text).into_iter();
+    let at = comments.filter(|at| !is_in_a_line(text.get(at.clone()).unwrap_or_default())).map(|at| at.start).next()?;
+    let error = QueryError::new(at..at + "--".len(), "lines that follow are a part of this comment");
     Some(error.help("these lines are folded into one: write the query behind `|`, or the comment as /* ... */"))
 }
 

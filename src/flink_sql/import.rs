@@ -128,7 +128,7 @@ impl<'a> Importing<'a> {
             Some(query) => self.plan(query, source)?.schema().columns.clone(),
             None => source.schema().columns.into_iter().map(physical).collect(),
         };
-        self.check_types(insert, items.as_deref(), &schema, sink);
+        self.check_types(insert, items.as_deref(), &schema, (source, sink));
         if self.report.errors() > before {
             return None;
         }
@@ -220,25 +220,27 @@ impl<'a> Importing<'a> {
         insert: &Insert,
         items: Option<&[Result<Range<usize>, String>]>,
         schema: &[Column],
-        sink: &Table,
+        (source, sink): (&Table, &Table),
     ) {
-        let selected = &insert.select.items;
+        // A `*` stands for every column.
+        let times = |item: &Item| if item.kind == ItemKind::Everything { source.columns.len() } else { 1 };
+        let selected: Vec<&Item> =
+            insert.select.items.iter().flat_map(|item| std::iter::repeat_n(item, times(item))).collect();
         for (number, (from, to)) in schema.iter().zip(taken(sink)).enumerate() {
             if inserts(&from.ty.logical, &to.ty.logical) {
                 continue;
             }
             let bytes = match items {
                 Some(items) => items.get(number).and_then(|item| item.clone().ok()),
-                // One `*` stands for several columns, and is the place of each.
-                None => selected.get(number).or(selected.first()).map(|item| item.at.clone()),
+                None => selected.get(number).map(|item| item.at.clone()),
             };
             let place = bytes.map_or(insert.place, |bytes| self.script.places.span(bytes));
             let text = format!("`{}` of `{}` is {}, and this is {}", to.name, sink.path.last(), to.ty, from.ty);
             let error =
                 Diagnostic::error(text).at(place).expected(format!("what can be inserted into {}", to.ty.logical));
             let item = match items {
-                Some(_) => selected.iter().find(|item| items_at(items, number) == Some(&item.at)),
-                None => selected.get(number).or(selected.first()),
+                Some(_) => selected.iter().copied().find(|item| items_at(items, number) == Some(&item.at)),
+                None => selected.get(number).copied(),
             };
             let column = match item.map(|item| &item.kind) {
                 Some(ItemKind::Column(name)) => Some(name.as_str()),

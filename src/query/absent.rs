@@ -16,8 +16,8 @@ impl Plan {
         Err(vec![error.help("build it with `--features sql`, which the default features contain")])
     }
 
-    pub(super) fn line_comment(_: &str) -> Option<std::ops::Range<usize>> {
-        None
+    pub(super) fn line_comments(_: &str) -> Vec<std::ops::Range<usize>> {
+        Vec::new()
     }
 
     pub(super) fn schema(&self) -> &Schema {

@@ -108,12 +108,12 @@ fn tokens(places: &Places<'_>, text: &str) -> Result<Vec<TokenWithSpan>, QueryEr
     }
 }
 
-/// Where the first comment stands that goes to the end of its line.
-pub(super) fn line_comment(text: &str) -> Option<Range<usize>> {
-    let tokens = Tokenizer::new(&FlinkDialect, text).tokenize_with_location().ok()?;
+/// Where comments stand that go to the ends of their lines.
+pub(super) fn line_comments(text: &str) -> Vec<Range<usize>> {
+    let tokens = Tokenizer::new(&FlinkDialect, text).tokenize_with_location().unwrap_or_default();
     let is = |one: &&TokenWithSpan| matches!(one.token, Token::Whitespace(Whitespace::SingleLineComment { .. }));
-    let start = Places::new(text).range(tokens.iter().find(is)?.span).start;
-    Some(start..start + "--".len())
+    let places = Places::new(text);
+    tokens.iter().filter(is).map(|one| places.range(one.span)).collect()
 }
 
 /// What sqlparser reads and Flink does not.

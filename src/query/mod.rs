@@ -104,9 +104,9 @@ impl QueryError {
     }
 }
 
-/// Where the first comment of a query stands that goes to the end of its line.
-pub(crate) fn line_comment(text: &str) -> Option<Range<usize>> {
-    Plan::line_comment(text)
+/// Where comments of a query stand that go to the ends of their lines.
+pub(crate) fn line_comments(text: &str) -> Vec<Range<usize>> {
+    Plan::line_comments(text)
 }
 
 impl Query {

@@ -44,24 +44,24 @@ impl<'a> Places<'a> {
         &self.bad_types
     }
 
-    /// Where the types stand that something is cast to.
+    /// The tokens of the types that something is cast to.
     fn types(&self) -> Vec<Range<usize>> {
         let mut found = Vec::new();
-        // Of each open parenthesis: none, or of a CAST, and where its type begins.
+        // Of each open parenthesis: none, or of a CAST, and at which token its type begins.
         let mut open: Vec<Option<Option<usize>>> = Vec::new();
         let mut before: Option<&TokenWithSpan> = None;
-        for one in &self.tokens {
+        for (index, one) in self.tokens.iter().enumerate() {
             match (&one.token, open.last_mut()) {
                 (Token::LParen, _) => {
                     let is_cast = |token| is_word(token, "CAST") || is_word(token, "TRY_CAST");
                     open.push(before.filter(|before| is_cast(&before.token)).map(|_| None));
                 }
                 (Token::RParen, _) => {
-                    if let (Some(Some(Some(start))), Some(last)) = (open.pop(), before) {
-                        found.push(start..self.range(last.span).end.max(start));
+                    if let Some(Some(Some(start))) = open.pop() {
+                        found.push(start..index);
                     }
                 }
-                (token, Some(Some(start @ None))) if is_word(token, "AS") => *start = Some(self.range(one.span).end),
+                (token, Some(Some(start @ None))) if is_word(token, "AS") => *start = Some(index + 1),
                 _ => {}
             }
             before = Some(one);
@@ -101,19 +101,33 @@ impl<'a> Places<'a> {
 
     /// Where a text stands that was taken for a name; sqlparser does not say.
     pub(super) fn of_text(&self, name: &Ident) -> Range<usize> {
-        let is = |one: &&TokenWithSpan| matches!(&one.token, Token::SingleQuotedString(text) if *text == name.value);
-        match self.offset(name.span.start) {
-            Some(_) => self.range(name.span),
-            None => self.tokens.iter().find(is).map_or_else(|| self.whole(), |one| self.range(one.span)),
+        let is = |one: &TokenWithSpan| matches!(&one.token, Token::SingleQuotedString(text) if *text == name.value);
+        let names =
+            |before: &Token| matches!(before, Token::Word(_) | Token::Number(..) | Token::RParen | Token::RBracket);
+        if self.offset(name.span.start).is_some() {
+            return self.range(name.span);
         }
+        let found =
+            self.tokens.windows(2).find(|pair| matches!(pair, [before, one] if names(&before.token) && is(one)));
+        found.and_then(|pair| pair.last()).map_or_else(|| self.whole(), |one| self.range(one.span))
     }
 
-    fn bad_type(&self, at: Range<usize>) -> Option<QueryError> {
-        let text = self.text.get(at.clone())?;
-        let error = ColumnType::parse(text).err()?;
+    fn bad_type(&self, tokens: Range<usize>) -> Option<QueryError> {
+        let Some(places) = self.tokens.get(tokens.clone()).filter(|tokens| !tokens.is_empty()) else {
+            let at = self.tokens.get(tokens.end).map_or_else(|| self.whole(), |one| self.range(one.span));
+            return Some(QueryError::new(at, "a type is missing"));
+        };
+        let places: Vec<_> = places.iter().map(|one| self.range(one.span)).collect();
+        let at = places.first()?.start..places.last()?.end;
+        // Comments are no part of it.
+        let mut text = String::with_capacity(at.len());
+        for place in places {
+            text.extend(std::iter::repeat_n(' ', place.start.saturating_sub(at.start + text.len())));
+            text.push_str(self.text.get(place)?);
+        }
+        let error = ColumnType::parse(&text).err()?;
         let start = at.start + error.offset;
-        let what =
-            if text.trim().is_empty() { "a type is missing".to_owned() } else { format!("{} is no type", text.trim()) };
+        let what = format!("{text} is no type");
         let told = QueryError::new(start..start + error.length, what).expected(error.expected);
         Some(told.nearest(error.nearest.as_deref()))
     }

@@ -1,6 +1,10 @@
 //! A query as expressions over the columns of a batch, and how they are run.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    fmt,
+    sync::Arc,
+};
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
@@ -24,6 +28,9 @@ use crate::model::{Column, ColumnType, Fault, FaultKind, LogicalType, RowReject,
 /// How often an expression is evaluated anew without the rows that failed. It is more than once only where random
 /// numbers decide what fails.
 const MOST_TRIES: usize = 100;
+
+/// The most columns that a query makes; each of them takes a word, but for those of `*`.
+const MOST_COLUMNS: usize = 10_000;
 
 /// Bytes of the stack of a planner; only what is used of it is taken.
 const STACK: usize = 64 * 1024 * 1024;
@@ -127,8 +134,8 @@ impl Plan {
         Ok(Self { arrow: schema.to_arrow(), schema, condition, columns, identity })
     }
 
-    pub(super) fn line_comment(text: &str) -> Option<std::ops::Range<usize>> {
-        frame::line_comment(text)
+    pub(super) fn line_comments(text: &str) -> Vec<std::ops::Range<usize>> {
+        frame::line_comments(text)
     }
 
     pub(super) const fn schema(&self) -> &Schema {
@@ -318,6 +325,10 @@ fn outputs(places: &Places<'_>, frame: &Frame, lower: &Lower<'_>, source: &Schem
             Err(error) => wrong.push(error),
             Ok(Item::All) => {
                 let at = places.range(sqlparser::ast::Spanned::span(item));
+                if outputs.len() + source.columns.len() > MOST_COLUMNS {
+                    wrong.push(QueryError::new(at, format!("the query makes more than {MOST_COLUMNS} columns")));
+                    break;
+                }
                 for (index, column) in source.columns.iter().enumerate() {
                     let term = Term::column(index, column, at.clone());
                     outputs.push(Output { name: column.name.clone(), term });
@@ -335,18 +346,21 @@ fn outputs(places: &Places<'_>, frame: &Frame, lower: &Lower<'_>, source: &Schem
             },
         }
     }
-    let mut taken = BTreeSet::new();
-    for output in &mut outputs {
-        output.name = unique(&output.name, &taken);
-        taken.insert(output.name.clone());
-    }
+    number(&mut outputs);
     (outputs, wrong)
 }
 
 /// A name that is there already gets the first number behind it that makes it another, as in Calcite.
-fn unique(name: &str, taken: &BTreeSet<String>) -> String {
-    let numbered = (0_u32..).map(|number| format!("{name}{number}"));
-    std::iter::once(name.to_owned()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or_default()
+fn number(outputs: &mut [Output]) {
+    let (mut taken, mut next) = (HashSet::new(), HashMap::<String, u32>::new());
+    for Output { name, .. } in outputs {
+        let given = name.clone();
+        while !taken.insert(name.clone()) {
+            let next = next.entry(given.clone()).or_default();
+            *name = format!("{given}{next}");
+            *next += 1;
+        }
+    }
 }
 
 /// The columns of the source that these look at, and the same expressions over those only.

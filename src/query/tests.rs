@@ -118,7 +118,8 @@ fn errors_name_what_is_wrong_and_the_nearest_name() {
         ("SELECT ROW(id) FROM source", "ROW", "Flink's function ROW is not supported", None),
         ("SELECT ABS() FROM source", "ABS", "ABS is given 0 arguments", None),
         ("SELECT id, FROM source", "FROM", "unexpected FROM", None),
-        ("SELECT CAST(name, INT) FROM source", "CAST(name", "CAST says a type behind AS", None),
+        ("SELECT CAST(name, INT) FROM source", ",", "unexpected ,", None),
+        ("SELECT CASE WHEN ok THEN 1 ELSE 2 3 END AS x FROM source", "3", "unexpected 3", None),
         ("SELECT CAST(name AS) FROM source", "", "a type is missing", None),
         ("SELECT EXTRACT(YEER FROM name) FROM source", "YEER", "unexpected YEER", Some("YEAR")),
         ("SELECT id DIV 2 AS x FROM source", "DIV", "no operator DIV", None),
@@ -138,6 +139,15 @@ fn everything_that_is_wrong_is_told_in_the_order_of_the_text() {
     let places: Vec<_> = found.iter().map(|error| error.at.clone()).collect();
     assert_eq!(places, [7..8, 12..13, 40..41], "{found:?}");
 
+    for (text, expected) in [
+        ("SELECT DATEADD(day, 1, nmae) FROM source", vec!["DATEADD(day, 1, nmae", "nmae"]),
+        ("SELECT CASE aa WHEN bb THEN cc END FROM source", vec!["aa", "bb", "cc"]),
+        ("SELECT nmae LIKE 'a' ESCAPE 'ab' FROM source", vec!["nmae", "'ab'"]),
+        ("SELECT 'a' AS x, id AS 'a' FROM source", vec!["'a'"]),
+    ] {
+        let found: Vec<_> = errors(text).into_iter().map(|error| &text[error.at]).collect();
+        assert_eq!(found, expected);
+    }
     let text = "SELECT UPER(nmae) + CASE WHEN ok = a THEN b ELSE LOWR(name) END, COUNT(id),
   CAST(c AS TEXT), id != 1 FROM Source WHERE d BETWEEN h AND f AND g GROUP BY id";
     let found: Vec<_> = errors(text).into_iter().map(|error| text[error.at].to_owned()).collect();
@@ -175,6 +185,30 @@ fn what_only_where_looks_at_is_not_kept_and_the_rest_stays_what_it_is() {
         let shown = arrow_cast::display::array_value_to_string(selected.rows.column(0), 0).unwrap();
         assert_eq!((selected.rows.num_rows(), shown.as_str()), (from.len(), first), "{text}");
     }
+}
+
+#[test]
+fn an_error_deep_within_others_takes_no_longer() {
+    for (open, close) in [("CAST(", " AS INT)"), ("NOT (", ")"), ("FLOOR(", ")"), ("CASE WHEN ok THEN ", " END")] {
+        let text = format!("SELECT {}id id{} AS x FROM source", open.repeat(55), close.repeat(55));
+        assert_eq!(errors(&text).len(), 1, "{open}");
+    }
+    let all = format!("SELECT {}* FROM source", "*, ".repeat(2_400));
+    let columns = Query::plan(&all, &events()).unwrap().schema().columns.len();
+    assert_eq!(columns, 4 * 2_401);
+    let all = format!("SELECT {}* FROM source", "*, ".repeat(2_498));
+    let wide: Vec<(String, &str)> = (0..5).map(|number| (format!("c{number}"), "INT")).collect();
+    let wide: Vec<(&str, &str)> = wide.iter().map(|(name, ty)| (name.as_str(), *ty)).collect();
+    let found = Query::plan(&all, &source(&wide)).unwrap_err();
+    assert!(found[0].message.contains("more than 10000 columns"), "{found:?}");
+}
+
+#[test]
+fn a_type_may_have_comments_around_it() {
+    let (query, _) =
+        run("SELECT CAST(id AS /* x */ BIGINT -- y\n) AS a, TRY_CAST(name AS DECIMAL(/* p */ 10, 2)) AS b FROM source");
+    let types: Vec<_> = query.schema().columns.iter().map(|column| column.ty.logical.to_string()).collect();
+    assert_eq!(types, ["BIGINT", "DECIMAL(10, 2)"]);
 }
 
 #[test]

@@ -41,15 +41,20 @@ fn a_comment_that_swallows_what_yaml_folded_behind_it_is_told() {
         (" >\n  SELECT id FROM source -- only large ones\n  WHERE id > 1", "3:25"),
         (" >-\n  SELECT id -- which\n  FROM source", "3:13"),
         (" SELECT id FROM source -- only large ones\n  WHERE id > 1", "2:30"),
+        (" \"SELECT id\\n\\n FROM source -- all\n  WHERE nope > 1\"", "2:35"),
     ] {
         let help = "these lines are folded into one: write the query behind `|`, or the comment as /* ... */";
-        let expected = format!("{place}: error: the rest of the query is a part of this comment; {help}");
+        let expected = format!("{place}: error: lines that follow are a part of this comment; {help}");
         assert_eq!(told_of(query, BLACKHOLE), [expected], "{query}");
     }
     for query in [
         " >\n  SELECT '--', /* all */ id\n  FROM source",
         " |\n  SELECT id -- which\n  FROM source -- of all\n",
         " SELECT id FROM source -- of all",
+        " >\n  SELECT id\n  FROM source -- of all",
+        " >\n  SELECT id\n  FROM source\n  -- WHERE id > 1\n",
+        " >\n  SELECT id -- which\n\n  FROM source",
+        " 'SELECT id\n  FROM source -- it''s all'",
         " \"SELECT id -- which\\nFROM source\"",
     ] {
         assert_eq!(told_of(query, BLACKHOLE), [] as [&str; 0], "{query}");

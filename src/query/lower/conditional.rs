@@ -26,19 +26,22 @@ impl Lower<'_> {
         otherwise: Option<&Expr>,
     ) -> Planned {
         let at = self.at(expression);
-        let operand = operand.map(|operand| self.expression(operand)).transpose()?;
+        let operand = operand.map(|operand| self.expression(operand));
         let condition = |condition: &Expr| match &operand {
             None => self.condition(condition),
             // Compared by Flink's rules: DataFusion's own form would not know them.
-            Some(operand) => {
+            Some(Ok(operand)) => {
                 let value = self.expression(condition)?;
                 self.compare(operand.clone(), value, &BinaryOperator::Eq, at.clone())
             }
+            Some(Err(_)) => self.expression(condition),
         };
         let tests = self.all(conditions.iter().map(|when| condition(&when.condition)));
         let results = self.each(conditions.iter().map(|when| &when.result));
         let otherwise = otherwise.map(|otherwise| self.expression(otherwise)).transpose();
-        let (tests, (results, otherwise)) = self.both(tests, self.both(results, otherwise))?;
+        let rest = self.both(tests, self.both(results, otherwise));
+        let operand = operand.map_or(Ok(()), |operand| operand.map(|_| ()));
+        let ((), (tests, (results, otherwise))) = self.both(operand, rest)?;
         choice(tests.into_iter().zip(results).collect(), otherwise, at)
     }
 

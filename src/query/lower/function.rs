@@ -25,11 +25,6 @@ impl Lower<'_> {
             [one] => one.as_ident().map(|ident| ident.value.to_uppercase()).unwrap_or_default(),
             _ => return self.refuse(expression, format!("there is no function {}", function.name)),
         };
-        if name == "CAST" || name == "TRY_CAST" {
-            return Err(
-                QueryError::new(at, format!("{name} says a type behind AS")).expected(format!("{name}(... AS type)"))
-            );
-        }
         if function.over.is_some() {
             return Err(QueryError::new(at, format!("{name} OVER is not supported")).help(NO_WINDOWS));
         }
@@ -49,7 +44,10 @@ impl Lower<'_> {
             };
         }
         let valid = functions::check_call(&name, given.len(), &at);
-        let ((), args) = self.both(valid, self.each(given))?;
+        // Whatever was meant, a unit of time is no column.
+        let is_unit = |arg: &&Expr| matches!(arg, Expr::Identifier(name) if Unit::parse(&name.value).is_some());
+        let units = usize::from(valid.is_err() && given.first().is_some_and(is_unit));
+        let ((), args) = self.both(valid, self.each(given.into_iter().skip(units)))?;
         self.built(&name, args, at)
     }
 
@@ -158,8 +156,7 @@ impl Lower<'_> {
         escape: Option<&ValueWithSpan>,
         negated: bool,
     ) -> Planned {
-        let escape = self.escape(escape)?;
-        let (text, pattern) = self.two(text, pattern)?;
+        let ((text, pattern), escape) = self.both(self.two(text, pattern), self.escape(escape))?;
         functions::like(text, pattern, escape, negated, self.at(expression))
     }
 
@@ -171,8 +168,7 @@ impl Lower<'_> {
         escape: Option<&ValueWithSpan>,
         negated: bool,
     ) -> Planned {
-        let escape = self.escape(escape)?;
-        let (text, pattern) = self.two(text, pattern)?;
+        let ((text, pattern), escape) = self.both(self.two(text, pattern), self.escape(escape))?;
         functions::similar(text, pattern, escape, negated, self.at(expression))
     }
 
