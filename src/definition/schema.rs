@@ -210,7 +210,7 @@ pub(super) fn check_insert((of, source): (&str, &Schema), sink: &Schema, places:
             let expected = format!("{} or a wider type of its kind", from.ty.logical);
             report.push(Diagnostic::error(both).at(at.ty).expected(expected));
         } else if may_overflow(&from.ty.logical, &to.ty.logical) {
-            let help = "a value with more digits before the point than fit becomes NULL, as in Flink, and is counted";
+            let help = "what does not fit becomes NULL and is counted: in a DECIMAL what has more digits before the point, as in Flink; in a TIMESTAMP of more than 6 digits the years before 1678 and after 2261";
             report.push(Diagnostic::warning(both).at(at.ty).help(help));
         }
     }

@@ -33,6 +33,8 @@ pub fn may_overflow(from: &LogicalType, to: &LogicalType) -> bool {
     match (from, to) {
         (T::Decimal(p, s), T::Decimal(to_p, to_s)) => p.saturating_sub(*s) > to_p.saturating_sub(*to_s),
         (T::Float | T::Double, T::Decimal(..)) => true,
+        // Nanoseconds in 64 bits reach from 1677 to 2262.
+        (T::Timestamp(from) | T::TimestampLtz(from), T::Timestamp(to) | T::TimestampLtz(to)) => *from <= 6 && *to > 6,
         (integer, T::Decimal(p, s)) => digits(integer).is_some_and(|digits| digits > p.saturating_sub(*s)),
         (T::Array(from), T::Array(to)) => may_overflow(&from.logical, &to.logical),
         (T::Map(key, value), T::Map(to_key, to_value)) => {

@@ -27,6 +27,9 @@ use crate::{
 
 pub const NAME: &str = "sink-writer";
 
+/// The most refused rows of one message that are logged one by one. A body may hold millions.
+const MOST_LOGGED: usize = 100;
+
 /// See the module.
 pub struct SinkWriter {
     /// Away while an operation is in flight.
@@ -248,19 +251,25 @@ impl SinkWriter {
     /// `Ok`: the message is disposed of, whatever of it was refused.
     fn refused(&mut self, id: &str, refused: Vec<Refusal>) -> Result<(), Fault> {
         let mut poison = Ok(());
-        for Refusal { reject: Reject { row, stage, reason, .. }, kept } in refused {
+        let _in_span = self.span.enter();
+        let unlogged = refused.len().saturating_sub(MOST_LOGGED);
+        for (number, Refusal { reject: Reject { row, stage, reason, .. }, kept }) in refused.into_iter().enumerate() {
             self.vitals.metrics.rejects.inc();
-            let _in_span = self.span.enter();
             let stage = stage.label();
+            let logged = number < MOST_LOGGED;
             let text = match (self.on_error, kept) {
                 (OnError::Skip, _) => {
-                    tracing::warn!(message_id = id, row, stage, reason, "skipped what was refused");
+                    if logged {
+                        tracing::warn!(message_id = id, row, stage, reason, "skipped what was refused");
+                    }
                     continue;
                 }
                 (OnError::DeadLetter, Kept::Letter) => {
                     self.work.letters += 1;
                     self.vitals.metrics.dead_letters.inc();
-                    tracing::warn!(message_id = id, row, stage, reason, "a dead letter");
+                    if logged {
+                        tracing::warn!(message_id = id, row, stage, reason, "a dead letter");
+                    }
                     continue;
                 }
                 // Counted for its prepare all the same: the sink was written to.
@@ -272,9 +281,14 @@ impl SinkWriter {
                 }
                 (OnError::Fail | OnError::DeadLetter, _) => format!("{reason} (stage: {stage}, on_error: fail)"),
             };
-            tracing::error!(message_id = id, row, stage, reason = text, "a message cannot be processed");
+            if logged {
+                tracing::error!(message_id = id, row, stage, reason = text, "a message cannot be processed");
+            }
             let text = format!("message {id} cannot be processed: {text}");
             poison = poison.and(Err(Fault::never(FaultKind::Poison, text)));
+        }
+        if unlogged > 0 {
+            tracing::warn!(message_id = id, rows = unlogged, "more rows of the message were refused");
         }
         poison
     }

@@ -1,6 +1,6 @@
 //! The sinks of a pipeline: the main one, and the one for dead letters. A call for both goes to the main one first.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use arrow_array::RecordBatch;
 use chrono::Utc;
@@ -18,6 +18,12 @@ use crate::{
 /// The calls of a sink that are retried.
 pub const OPERATIONS: [&str; 6] =
     ["write", "prepare", "commit", "write dead letters", "prepare dead letters", "commit dead letters"];
+
+/// The most rows that a sink is given at once. A body may hold millions, and the thread is not theirs alone.
+const AT_ONCE: usize = 16 * 1024;
+
+/// About the most bytes of bodies in the dead letters that a sink is given at once.
+const LETTER_BYTES: usize = 32 * 1024 * 1024;
 
 /// See the module.
 pub struct Sinks {
@@ -101,11 +107,17 @@ impl Sinks {
     pub async fn write(&mut self, calls: &Calls, batch: &Batch, rows: &RecordBatch) -> Result<Vec<Refusal>, Fault> {
         fail_point!("sink.write");
         let mut rejects = batch.rejects.clone();
-        if rows.num_rows() > 0 {
-            for RowReject { row, reason } in calls.write(&mut self.main, "write", rows).await? {
-                let Some(origin) = batch.origin.get(row) else { continue };
+        let mut first = 0;
+        while first < rows.num_rows() {
+            let some = rows.slice(first, AT_ONCE.min(rows.num_rows() - first));
+            for RowReject { row, reason } in calls.write(&mut self.main, "write", &some).await? {
+                let Some(origin) = batch.origin.get(first + row) else { continue };
                 let (message, row) = (origin.message, Some(origin.row));
                 rejects.push(Reject { message, row, stage: Stage::Sink, reason });
+            }
+            first += some.num_rows();
+            if first < rows.num_rows() {
+                tokio::task::yield_now().await;
             }
         }
         match &mut self.letters {
@@ -157,14 +169,31 @@ impl Sinks {
 
 impl Letters {
     async fn write(&mut self, calls: &Calls, batch: &Batch, rejects: Vec<Reject>) -> Result<Vec<Refusal>, Fault> {
+        let mut refusals = Vec::with_capacity(rejects.len());
+        let mut rejects = rejects.into_iter().peekable();
+        while rejects.peek().is_some() {
+            // Each letter holds the whole body.
+            let (mut some, mut bytes) = (Vec::new(), 0);
+            while let Some(reject) =
+                rejects.next_if(|_| some.is_empty() || (some.len() < AT_ONCE && bytes < LETTER_BYTES))
+            {
+                bytes += batch.originals.get(reject.message as usize).map_or(0, |original| original.body.len());
+                some.push(reject);
+            }
+            refusals.extend(self.write_some(calls, batch, some).await?);
+            if rejects.peek().is_some() {
+                tokio::task::yield_now().await;
+            }
+        }
+        Ok(refusals)
+    }
+
+    async fn write_some(&mut self, calls: &Calls, batch: &Batch, rejects: Vec<Reject>) -> Result<Vec<Refusal>, Fault> {
         let rows = self.rows(batch, &rejects)?;
         fail_point!("letters.write");
-        let mut refused = calls.write(&mut self.sink, "write dead letters", &rows).await?;
-        let refusal = |(at, reject)| {
-            let refused = refused.iter_mut().find(|refused| refused.row == at);
-            let kept = refused.map_or(Kept::Letter, |refused| Kept::Refused(std::mem::take(&mut refused.reason)));
-            Refusal { reject, kept }
-        };
+        let refused = calls.write(&mut self.sink, "write dead letters", &rows).await?;
+        let mut refused: HashMap<usize, String> = refused.into_iter().map(|one| (one.row, one.reason)).collect();
+        let refusal = |(at, reject)| Refusal { reject, kept: refused.remove(&at).map_or(Kept::Letter, Kept::Refused) };
         Ok(rejects.into_iter().enumerate().map(refusal).collect())
     }
 

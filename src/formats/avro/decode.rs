@@ -74,6 +74,10 @@ impl Decoder {
         } else {
             let mut from = Cursor::new(body);
             let read = binary::record_into(&self.derived.nodes, &self.derived.record, columns, &mut from);
+            // A value takes all of it, where it begins like a file by chance.
+            if body.starts_with(MAGIC) && (read.is_err() || from.left() > 0) {
+                return Err("the header of the container file is broken".into());
+            }
             read.map_err(|(name, failure)| failure.of_column(&name))?;
             from.left() > 0
         };

@@ -82,6 +82,21 @@ fn container(schema: &str, codec: &str, blocks: &[(i64, &[u8])]) -> Vec<u8> {
     body
 }
 
+#[test]
+fn a_file_whose_header_is_broken_is_not_taken_for_a_value() {
+    let schema = schema(&["a INT NOT NULL", "b INT NOT NULL"]);
+    let options = options("avro", &[]);
+    let told = |body: &[u8]| decode("avro", &schema, &options, body).map(|(decoded, _)| decoded.rows);
+    let whole = container(&record(r#"{"name":"a","type":"int"},{"name":"b","type":"int"}"#), "null", &[(1, &[2, 4])]);
+    assert_eq!(told(&whole), Ok(1));
+    for length in [4, 5, 8, 20, 60] {
+        assert_eq!(told(&whole[..length]), Err("the header of the container file is broken".into()), "{length}");
+    }
+    let mut flipped = whole.clone();
+    flipped[4] = 0xff;
+    assert_eq!(told(&flipped), Err("the header of the container file is broken".into()));
+}
+
 fn record(fields: &str) -> String {
     format!(r#"{{"type":"record","name":"r","fields":[{fields}]}}"#)
 }

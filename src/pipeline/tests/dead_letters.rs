@@ -81,6 +81,29 @@ fn of_a_body_with_rows_that_the_sink_refuses_each_becomes_a_letter_and_the_other
 }
 
 #[test]
+fn a_body_of_many_rows_reaches_the_sinks_in_parts_and_each_row_keeps_its_number() {
+    run(SETUP(), async |rig| {
+        let refused: Vec<i64> = [1, 16_384, 16_385, 40_000].into_iter().chain(20_000..20_200).collect();
+        rig.world.state().refused.extend(&refused);
+        let running = rig.open().await;
+        let body = (1..=40_000).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+        rig.world.deliver(vec![with_body(1, 1, &body)]);
+        until("they are refused", || rig.vitals.metrics.dead_letters.get() == refused.len() as u64).await;
+        running.drain().await;
+        let (mut expected, mut kept) = (refused.clone(), Vec::new());
+        expected.sort_unstable();
+        kept.extend((1..=40_000).filter(|n| expected.binary_search(n).is_err()));
+        assert_eq!(rig.world.committed(), kept);
+        let rows: Vec<i64> = letters(rig).into_iter().map(|(_, row)| i64::from(row.unwrap()) + 1).collect();
+        assert_eq!(rows, expected);
+        let calls = rig.world.state().calls.clone();
+        let times = |call: &str| calls.iter().filter(|made| **made == call).count();
+        assert_eq!((times("write"), times("write letters")), (3, 2), "letters hold the body, 229 KB, each");
+        assert_eq!(deleted(rig), ["m1@1"]);
+    });
+}
+
+#[test]
 fn under_fail_no_row_of_a_message_that_stays_is_committed_so_none_is_written_again() {
     run(Setup { on_error: OnError::Fail, concurrency: 1, interval: QUICK, ..Setup::default() }, async |rig| {
         rig.world.state().refused.push(2);
