@@ -11,10 +11,10 @@ use super::{
     primary_key::{PRIMARY_KEY, read_primary_key, taken_by},
     query::QUERY,
     registry::{ConnectorTables, FormatTables, FormatUse, Registry, RoleTables},
-    schema::{ReadSchema, SchemaPlaces, check_insert, check_metadata, read_schema},
+    schema::{ReadSchema, SchemaPlaces, check_insert, check_metadata, read_schema, taken_over},
     sections,
 };
-use crate::model::{Column, ColumnType, Schema, nearest};
+use crate::model::{Schema, nearest};
 
 /// Which end of a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -270,16 +270,6 @@ fn cross_check(endpoint: &Endpoint, tables: &RoleTables, format: Option<&FormatT
             report.push(diagnostic);
         }
     }
-}
-
-/// The columns of a source or a query as a sink without a schema of its own takes them. Those of a query may be null: a
-/// DECIMAL that is too large is, whatever its type says, and nobody asked that it be refused.
-fn taken_over(of: &str, schema: &Schema) -> Schema {
-    let column = |column: &Column| {
-        let ty = ColumnType { nullable: column.ty.nullable || of == QUERY, ..column.ty.clone() };
-        Column { ty, metadata: None, is_virtual: false, ..column.clone() }
-    };
-    Schema { columns: schema.columns.iter().map(column).collect() }
 }
 
 /// The text of a key that must be a single word.

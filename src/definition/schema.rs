@@ -7,9 +7,10 @@ use super::{
     diagnostics::{Diagnostic, Report},
     endpoint::{Role, word},
     located::{Entry, Span, Value},
+    query::QUERY,
     registry::{ConnectorTables, MetadataKey, RoleTables},
 };
-use crate::model::{Column, LogicalType, Schema, TypeError, inserts, may_overflow, nearest};
+use crate::model::{Column, ColumnType, LogicalType, Schema, TypeError, inserts, may_overflow, nearest};
 
 /// Where a schema and its columns stand.
 #[derive(Debug, Clone, Default)]
@@ -185,6 +186,16 @@ fn fills(known: &MetadataKey, column: &LogicalType) -> bool {
         (from, SmallInt | Int | BigInt) => inserts(from, column),
         (from, to) => from == to,
     }
+}
+
+/// The columns of a source or a query as a sink without a schema of its own takes them. Those of a query may be null: a
+/// DECIMAL that is too large is, whatever its type says, and nobody asked that it be refused.
+pub(super) fn taken_over(of: &str, schema: &Schema) -> Schema {
+    let column = |column: &Column| {
+        let ty = ColumnType { nullable: column.ty.nullable || of == QUERY, ..column.ty.clone() };
+        Column { ty, metadata: None, is_virtual: false, ..column.clone() }
+    };
+    Schema { columns: schema.columns.iter().map(column).collect() }
 }
 
 /// Checks that the columns of a source, or of a query, can be inserted into those of a sink, by position, as INSERT INTO

@@ -16,6 +16,9 @@ mod clock;
 #[cfg(feature = "sql")]
 pub mod dialect;
 #[cfg(feature = "sql")]
+#[cfg(test)]
+mod error_tests;
+#[cfg(feature = "sql")]
 mod first_of;
 #[cfg(feature = "sql")]
 mod frame;

@@ -197,16 +197,18 @@ impl<'a> Lower<'a> {
                 self.call(expression, "OVERLAY", &given)
             }
             Expr::Interval(interval) => self.interval(interval),
-            other => {
-                let word = match other {
-                    Expr::RLike { regexp: true, .. } => self.places.words(&["REGEXP"]),
-                    Expr::RLike { .. } => self.places.words(&["RLIKE"]),
-                    _ => None,
-                };
-                let at = word.unwrap_or_else(|| self.at(other));
-                Err(QueryError::new(at, format!("{} is not supported", construct(other))))
-            }
+            other => Err(self.unsupported(other)),
         }
+    }
+
+    fn unsupported(&self, expression: &Expr) -> QueryError {
+        let word = match expression {
+            Expr::RLike { regexp: true, .. } => self.places.words(&["REGEXP"]),
+            Expr::RLike { .. } => self.places.words(&["RLIKE"]),
+            _ => None,
+        };
+        let at = word.unwrap_or_else(|| self.at(expression));
+        QueryError::new(at, format!("{} is not supported", construct(expression)))
     }
 
     fn unary(&self, expression: &Expr, op: UnaryOperator, inner: &Expr) -> Planned {
