@@ -245,7 +245,7 @@ impl Report {
         let mut out = String::new();
         let all = self.diagnostics();
         // Where not all are shown, the errors are.
-        let errors = all.len().min(self.errors());
+        let errors = self.errors();
         let mut left = (errors.min(MOST_SHOWN), MOST_SHOWN.saturating_sub(errors));
         for diagnostic in &all {
             let left = if diagnostic.severity == Severity::Error { &mut left.0 } else { &mut left.1 };

@@ -1,5 +1,7 @@
 //! The `query` of a definition.
 
+use std::ops::Range;
+
 use super::{
     check::Section,
     diagnostics::{Diagnostic, Report},
@@ -76,16 +78,21 @@ pub(super) fn read_query(top: Section<'_>, source: Option<&Schema>, report: &mut
 
 /// A comment that goes to the end of its line, in lines that YAML folds into one: all that follows would be a part of it.
 fn swallowed(text: &str, written: &str) -> Option<QueryError> {
-    // Quotes, escapes and blanks may be written otherwise than they read.
+    // Quotes, escapes and blanks may be written otherwise than they read, and of a variable only the name is written.
     let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
-    let lines: Vec<String> = written.lines().map(plain).collect();
-    let is_in_a_line = |comment: &str| {
-        let comment = plain(comment);
-        // What stands for a variable is not known to be in no line.
-        lines.iter().any(|line| line.contains(&comment)) || (lines.len() < 2 && written.contains("${"))
+    let literal = |text: &str| plain(text.split("${").next().unwrap_or_default());
+    let lines: Vec<&str> = written.lines().collect();
+    let goes_on = |comment: &str, line: usize| {
+        let begun = lines.get(line).copied().unwrap_or_default();
+        let next = lines.iter().skip(line + 1).map(|next| literal(next)).find(|next| !next.is_empty());
+        let behind = |(at, _)| comment.strip_prefix(&literal(begun.get(at..).unwrap_or_default()));
+        next.is_some_and(|next| begun.match_indices("--").filter_map(behind).any(|rest| rest.contains(&next)))
     };
-    let comments = line_comments(text).into_iter();
-    let at = comments.filter(|at| !is_in_a_line(text.get(at.clone()).unwrap_or_default())).map(|at| at.start).next()?;
+    let is_swallowed = |at: &Range<usize>| {
+        let comment = plain(text.get(at.clone()).unwrap_or_default());
+        (0..lines.len()).any(|line| goes_on(&comment, line))
+    };
+    let at = line_comments(text).into_iter().find(is_swallowed)?.start;
     let error = QueryError::new(at..at + "--".len(), "lines that follow are a part of this comment");
     Some(error.help("these lines are folded into one: write the query behind `|`, or the comment as /* ... */"))
 }

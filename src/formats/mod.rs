@@ -238,6 +238,25 @@ pub fn writer(name: &str, schema: &Schema, options: &Options) -> Result<Writer, 
 mod tests {
     use super::*;
 
+    #[cfg(feature = "columnar")]
+    #[test]
+    fn a_part_of_a_batch_is_written_as_it_is_in_the_whole() {
+        use super::columnar::testing::{COLUMNS, rows_of_all_types};
+        for (format, columns) in [("json", &COLUMNS[..]), ("avro", &COLUMNS[..]), ("csv", &COLUMNS[..17])] {
+            let schema = flink_cases::schema(columns);
+            let rows = rows_of_all_types(&schema);
+            let written = |rows: &arrow_array::RecordBatch| {
+                let (mut encoder, mut all) = (encoder(format, &schema, &Options::default()).unwrap(), Vec::new());
+                let refused = encoder.encode_rows(rows, &mut Vec::new(), &mut |_, out| all.push(std::mem::take(out)));
+                assert_eq!(refused, [], "{format}");
+                all
+            };
+            let parts = [(0, 5), (5, 1), (6, 70), (76, rows.num_rows() - 76)];
+            let in_parts: Vec<_> = parts.iter().flat_map(|(at, count)| written(&rows.slice(*at, *count))).collect();
+            assert_eq!(in_parts, written(&rows), "{format}");
+        }
+    }
+
     #[test]
     fn the_names_are_those_of_the_table() {
         assert!(FORMATS.iter().map(|format| format.name).eq(NAMES.iter().copied()));

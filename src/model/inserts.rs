@@ -27,7 +27,7 @@ pub fn inserts(from: &LogicalType, to: &LogicalType) -> bool {
 }
 
 /// Whether a value of `from` may become NULL in a column of `to` that it is inserted into, because it has more digits
-/// before the point than fit there.
+/// before the point than fit there, or is a time that nanoseconds in 64 bits cannot hold.
 pub fn may_overflow(from: &LogicalType, to: &LogicalType) -> bool {
     use LogicalType as T;
     match (from, to) {

@@ -24,8 +24,6 @@ const MOST_TOKENS: usize = 5_000;
 const MOST_NESTING: usize = 60;
 /// The same as sqlparser counts it, which counts signs and NOTs too, and every CASE and subquery twice.
 const MOST_CALLS: usize = 3 * MOST_NESTING;
-const TOO_DEEP: &str = "expressions stand more than 60 deep within one another";
-
 const A_QUERY: &str = "SELECT ... FROM source [WHERE ...]";
 
 /// What a query consists of.
@@ -103,7 +101,7 @@ fn tokens(places: &Places<'_>, text: &str) -> Result<Vec<TokenWithSpan>, QueryEr
         return Err(QueryError::new(at, format!("the query is longer than {MOST_TOKENS} words and symbols")));
     }
     match too_deep(counted().map(|one| (&one.token, one.span))) {
-        Some(at) => Err(QueryError::new(places.range(at), TOO_DEEP)),
+        Some(at) => Err(too_deep_at(places.range(at))),
         None => Ok(tokens),
     }
 }
@@ -141,8 +139,12 @@ fn strange(places: &Places<'_>, text: &str, one: &TokenWithSpan) -> Option<Query
     }
 }
 
-/// The first place that is too deep within parentheses, brackets and CASEs. sqlparser counts calls of its functions,
-/// and tries another reading where it has counted too many.
+fn too_deep_at(at: Range<usize>) -> QueryError {
+    QueryError::new(at, format!("expressions stand more than {MOST_NESTING} deep within one another"))
+}
+
+/// The first place that is too deep within parentheses, brackets and CASEs. sqlparser counts calls of its functions, and
+/// does not say where they are too many.
 fn too_deep<'t>(tokens: impl Iterator<Item = (&'t Token, Span)>) -> Option<Span> {
     let mut depth = 0_usize;
     for (token, span) in tokens {
@@ -163,7 +165,7 @@ fn too_deep<'t>(tokens: impl Iterator<Item = (&'t Token, Span)>) -> Option<Span>
 fn unreadable(places: &Places<'_>, error: ParserError) -> QueryError {
     let message = match error {
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
-        ParserError::RecursionLimitExceeded => return QueryError::new(places.whole(), TOO_DEEP),
+        ParserError::RecursionLimitExceeded => return too_deep_at(places.whole()),
     };
     let (what, place) = match message.rsplit_once(" at Line: ") {
         Some((what, place)) => (what.to_owned(), place.split_once(", Column: ")),

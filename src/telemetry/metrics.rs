@@ -99,7 +99,7 @@ metrics! {
         retries: IntCounterVec = "retries_total", "Calls to a service or sink that failed and were tried again.";
         #[label("disposition")]
         messages: IntCounterVec = "messages_total", "Messages by what became of them: rows, duplicate, duplicate_key, filtered, ignored, rejected.";
-        nulled_fields: IntCounterVec = "decode_nulled_fields_total", "Fields set to null because they cannot be held: by an ignore-parse-errors option, or a DECIMAL too large for its type.";
+        nulled_fields: IntCounterVec = "decode_nulled_fields_total", "Fields set to null because they cannot be held: by an ignore-parse-errors option, a DECIMAL too large for its type, or a time that nanoseconds cannot hold.";
         unread: IntCounterVec = "decode_unread_total", "Parts of bodies left unread or dropped, as an option or Flink's meaning of it asks.";
         rejects: IntCounterVec = "rejects_total", "Bodies and rows refused for good.";
         dead_letters: IntCounterVec = "dead_letters_total", "Bodies and rows refused for good that the sink for dead letters has taken.";

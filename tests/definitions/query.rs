@@ -40,6 +40,7 @@ fn a_comment_that_swallows_what_yaml_folded_behind_it_is_told() {
     for (query, place) in [
         (" >\n  SELECT id FROM source -- only large ones\n  WHERE id > 1", "3:25"),
         (" >-\n  SELECT id -- which\n  FROM source", "3:13"),
+        (" >-\n  SELECT id, '--' AS a -- of ${NAME:-all}\n  FROM source", "3:24"),
         (" SELECT id FROM source -- only large ones\n  WHERE id > 1", "2:30"),
         (" \"SELECT id\\n\\n FROM source -- all\n  WHERE nope > 1\"", "2:35"),
     ] {
@@ -56,6 +57,9 @@ fn a_comment_that_swallows_what_yaml_folded_behind_it_is_told() {
         " >\n  SELECT id -- which\n\n  FROM source",
         " 'SELECT id\n  FROM source -- it''s all'",
         " \"SELECT id -- which\\nFROM source\"",
+        " |\n  SELECT id -- of ${NAME:-all}\n  FROM source",
+        " >\n  SELECT id\n  FROM source -- of ${NAME:-all}",
+        " |\n  SELECT '--' AS a, id -- FROM source\n  FROM source",
     ] {
         assert_eq!(told_of(query, BLACKHOLE), [] as [&str; 0], "{query}");
     }
